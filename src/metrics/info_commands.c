@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* info_commands.c - INFO, in front of the registry of its fields (registry/info.h); and commandstats and
- * errorstats, which are lists of what commands have counted. */
+/* info_commands.c - INFO, on top of the registry of its fields (registry/info.h), and the sections
+ * commandstats and errorstats. */
 #include "metrics/info_commands.h"
 
 #include "base/ticks.h"
@@ -12,14 +12,14 @@
 
 void infoCommand(struct client *c) {
     sds text = infoText(c->argv + 1, c->argc - 1);
-    if (sentinel_mode) /* as its clients know it */
+    if (sentinel_mode) /* clients of Sentinel expect a bulk string */
         replyBulk(c, sdsview(text));
     else
         replyVerbatim(c, sdsview(text), "txt");
     sdsfree(text);
 }
 
-/* A name must not look like the end of the field's own name, or of its line. */
+/* Replaces characters that would end the name or the line of a field. */
 static sds infoSafeName(const char *name) {
     sds safe = sdsnew(name);
     for (char *p = safe; *p; p++) {

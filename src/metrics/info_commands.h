@@ -2,4 +2,4 @@
 /* info_commands.h - INFO, and its sections about commands and errors. */
 #pragma once
 
-void infoCommandsInit(void); /* INFO commandstats, errorstats */
+void infoCommandsInit(void); /* the sections commandstats and errorstats */

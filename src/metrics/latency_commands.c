@@ -75,7 +75,7 @@ void latencyHelpCommand(struct client *c) {
 
 static bool latencyApplyThreshold(const char **err) {
     (void)err;
-    commandlogRefreshLimits(); /* the call path has the lower one of this and of the slow log's */
+    commandlogRefreshLimits(); /* the call path uses the lower limit of this and of the slow log */
     return true;
 }
 

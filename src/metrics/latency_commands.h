@@ -3,5 +3,5 @@
  * (command/latency_histogram.h) for people to read; INFO latencystats. */
 #pragma once
 
-void latencyInit(void);      /* latency-monitor-threshold, and the next one */
-void latencyStatsInit(void); /* by latencyInit; latency_histogram_command.c */
+void latencyInit(void);      /* latency-monitor-threshold, and latencyStatsInit */
+void latencyStatsInit(void); /* latency_histogram_command.c */

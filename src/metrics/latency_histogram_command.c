@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency_histogram_command.c - Part of latency_commands.h: how long each command takes, as LATENCY HISTOGRAM
- * and INFO latencystats have it.
+/* latency_histogram_command.c - LATENCY HISTOGRAM and INFO latencystats. Part of latency_commands.h.
  *
- * What clients see is coarser than what is kept: LATENCY HISTOGRAM counts the calls up to 1024, 2048, 4096
- * ... nanoseconds, and shows such a limit in microseconds. The edge of the bucket that holds the limit is
- * shown, so that the figures are exact: hence 33 behind 16, and 66 behind 33. */
+ * Clients see coarser data than is kept: LATENCY HISTOGRAM counts the calls of up to 1024, 2048, 4096 ...
+ * nanoseconds. To be exact, it shows the edge of the bucket that holds the limit, in microseconds, hence 33
+ * after 16 and 66 after 33. */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -20,14 +19,14 @@
 static double *percentiles;
 static int percentile_count;
 
-static void latencyHistogramResetHistogram(void *priv, struct serverCommand *cmd) {
+static void latencyHistogramReset(void *priv, struct serverCommand *cmd) {
     (void)priv;
     histogramFree(cmd->latency);
     cmd->latency = NULL;
 }
 
-static void latencyHistogramResetHistograms(void) {
-    commandForEach(latencyHistogramResetHistogram, NULL);
+static void latencyHistogramResetAll(void) {
+    commandForEach(latencyHistogramReset, NULL);
 }
 
 /* ---- LATENCY HISTOGRAM ---- */
@@ -62,7 +61,7 @@ static void latencyHistogramReplyCommand(void *priv, struct serverCommand *cmd) 
     replySetMapLen(r->c, mark, pairs);
 }
 
-/* A container stands for its subcommands. */
+/* A container command includes its subcommands. */
 void latencyHistogramCommand(struct client *c) {
     struct histogramReply r = {.c = c};
     struct replyMark mark = replyDeferLen(c);
@@ -77,7 +76,8 @@ void latencyHistogramCommand(struct client *c) {
 
 /* ---- INFO latencystats ---- */
 
-/* The observation at `percent` of them all, rounded to the nearest. 0 is the least there can have been. */
+/* Returns the value at `percent` of all observations, rounded to the nearest; for 0 the
+ * lowest possible value. */
 static uint64_t latencyHistogramValueAt(const struct histogram *h, uint64_t total, double percent) {
     uint64_t rank = (uint64_t)(percent / 100 * (double)total + 0.5);
     int index = histogramFind(h, rank < 1 ? 1 : rank > total ? total : rank);
@@ -98,7 +98,7 @@ static void latencyHistogramAppendPercentiles(void *priv, struct serverCommand *
     *s = sdscat(*s, "\r\n");
 }
 
-static sds latencyHistogramInfoLatencyStats(sds s) {
+static sds latencyHistogramStatsInfo(sds s) {
     if (latency_tracking) commandForEach(latencyHistogramAppendPercentiles, &s);
     return s;
 }
@@ -112,7 +112,7 @@ static bool latencyHistogramSetPercentiles(const struct configDirective *d, int 
     double *now = zmalloc(((size_t)argc + 1) * sizeof *now);
     for (int i = 0; i < argc; i++) {
         *err = NULL;
-        if (memchr(argv[i].ptr, 'x', argv[i].len) || !string2d(argv[i], &now[i])) /* no 0x10 */
+        if (memchr(argv[i].ptr, 'x', argv[i].len) || !string2d(argv[i], &now[i])) /* rejects 0x10 */
             *err = "Invalid latency-tracking-info-percentiles parameters";
         else if (!(now[i] >= 0 && now[i] <= 100))
             *err = "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";
@@ -145,6 +145,6 @@ void latencyStatsInit(void) {
     const char *err;
     latencyHistogramSetPercentiles(NULL, 3, (struct str[]){STR("50"), STR("99"), STR("99.9")}, &err);
     configRegister(directives, sizeof directives / sizeof *directives);
-    configOnResetStat(latencyHistogramResetHistograms);
-    infoRegister("latencystats", latencyHistogramInfoLatencyStats);
+    configOnResetStat(latencyHistogramResetAll);
+    infoRegister("latencystats", latencyHistogramStatsInfo);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency_report.c - Part of latency_commands.h: LATENCY GRAPH and LATENCY DOCTOR, spikes for people to read.
- */
+/* latency_report.c - LATENCY GRAPH and LATENCY DOCTOR: spikes for people to read.
+ * Part of latency_commands.h. */
 #include <stdio.h>
 
 #include "client/client.h"
@@ -10,17 +10,17 @@
 
 /* ---- GRAPH ----
  *
- * A column per sample, the oldest first; its height stands for the value between the least and the most of
- * those shown. Below it, read from top to bottom, how long ago that was. */
+ * Each sample is a column, the oldest first. Its height shows where the value lies between the lowest and
+ * the highest one shown. Its age is written below, from top to bottom. */
 
 #define GRAPH_COLUMNS 80
 #define GRAPH_ROWS    4
 #define LABEL_SIZE    12
 
-static const char tips[] = "_o#"; /* a row is divided in three */
+static const char tips[] = "_o#"; /* a row has three steps */
 #define STEPS ((int)(GRAPH_ROWS * (sizeof tips - 1)))
 
-struct column {
+struct latencyReportColumn {
     uint32_t ms;
     char label[LABEL_SIZE];
 };
@@ -36,15 +36,15 @@ static void latencyReportAgeLabel(char label[LABEL_SIZE], int64_t age_s) {
     snprintf(label, LABEL_SIZE, "%d%c", (int)(age_s / units[i].unit), units[i].letter);
 }
 
-/* The character at a height: empty above the column's tip, filled below it. */
-static char latencyReportCell(const struct column *col, uint32_t low, uint32_t high, int row) {
+/* Returns the character of a column at a height: empty above the tip, filled below it. */
+static char latencyReportCell(const struct latencyReportColumn *col, uint32_t low, uint32_t high, int row) {
     int step = high == low ? 0 : (int)((uint64_t)(col->ms - low) * STEPS / (high - low));
     if (step >= STEPS) step = STEPS - 1;
     int tip_row = step / (int)(sizeof tips - 1);
     return row > tip_row ? ' ' : row < tip_row ? '|' : tips[step % (int)(sizeof tips - 1)];
 }
 
-static sds latencyReportDrawColumns(sds s, const struct column *cols, int count, uint32_t low,
+static sds latencyReportDrawColumns(sds s, const struct latencyReportColumn *cols, int count, uint32_t low,
                                     uint32_t high) {
     for (int row = GRAPH_ROWS - 1; row >= 0; row--) {
         for (int i = 0; i < count; i++)
@@ -66,7 +66,8 @@ static sds latencyReportDrawColumns(sds s, const struct column *cols, int count,
     return s;
 }
 
-static int latencyReportCollectColumns(const struct latencyEvent *e, struct column cols[LATENCY_SAMPLES]) {
+static int latencyReportCollectColumns(const struct latencyEvent *e,
+                                       struct latencyReportColumn cols[LATENCY_SAMPLES]) {
     int n = 0;
     int64_t now_s = ustime() / 1000000;
     for (int i = 0; i < LATENCY_SAMPLES; i++) {
@@ -84,7 +85,7 @@ void latencyGraphCommand(struct client *c) {
         replyErrorFmt(c, "ERR No samples available for event '%.*s'", (int)c->argv[2].len, c->argv[2].ptr);
         return;
     }
-    struct column cols[LATENCY_SAMPLES];
+    struct latencyReportColumn cols[LATENCY_SAMPLES];
     int count = latencyReportCollectColumns(e, cols);
     uint32_t low = UINT32_MAX, high = 0;
     for (int i = 0; i < count; i++) {
@@ -106,15 +107,15 @@ void latencyGraphCommand(struct client *c) {
 
 /* ---- DOCTOR ---- */
 
-struct summary {
+struct latencyReportSummary {
     int count;
     uint32_t min_ms;
     double average_ms, deviation_ms, period_s;
 };
 
-/* The deviation is the mean distance from the average: spikes have no normal distribution. */
-static void latencyReportSummarize(const struct latencyEvent *e, struct summary *sum) {
-    *sum = (struct summary){.min_ms = UINT32_MAX};
+/* The deviation is the mean distance from the average, because spikes are not normally distributed. */
+static void latencyReportSummarize(const struct latencyEvent *e, struct latencyReportSummary *sum) {
+    *sum = (struct latencyReportSummary){.min_ms = UINT32_MAX};
     int64_t first_s = INT64_MAX, total_ms = 0;
     for (int i = 0; i < LATENCY_SAMPLES; i++) {
         const struct latencySample *sample = &e->samples[i];
@@ -189,15 +190,15 @@ static const struct {
     {ADVICE_UNLINK, "Deleting a large file keeps the server waiting on this file system."},
 };
 
-struct findings {
+struct latencyReportFindings {
     sds text;
     int events;
     unsigned advice;
 };
 
 static void latencyReportDescribeEvent(void *priv, struct latencyEvent *e) {
-    struct findings *f = priv;
-    struct summary sum;
+    struct latencyReportFindings *f = priv;
+    struct latencyReportSummary sum;
     latencyReportSummarize(e, &sum);
     f->text = sdscatprintf(
         f->text,
@@ -210,7 +211,7 @@ static void latencyReportDescribeEvent(void *priv, struct latencyEvent *e) {
 }
 
 void latencyDoctorCommand(struct client *c) {
-    struct findings f = {.text = sdsempty()};
+    struct latencyReportFindings f = {.text = sdsempty()};
     latencyForEach(latencyReportDescribeEvent, &f);
     if (!f.events && !latency_threshold_ms) {
         f.text = sdscat(f.text,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.c - figures about memory; see memory.h.
+/* memory.c - memory statistics; see memory.h.
  *
  *     rss  ─┬─ outside of the allocator: code, stacks          rss_overhead
  *           └─ resident ─┬─ pages kept for later               allocator_rss
@@ -30,15 +30,15 @@
 #include "registry/memory_report.h"
 
 #define DEFAULT_SAMPLES 5
-/* What a key takes in a table: a slot and its share of the bucket's head, at the usual fill. */
+/* Bytes of a key in a table: a slot and a share of the bucket's head, at the usual fill. */
 #define TABLE_SHARE   11
 #define PEAK_PERIOD   100 /* ms */
 #define REST_MS       1000
 #define TEND_PERIOD   100  /* ms */
-#define REST_COMMANDS 1000 /* fewer are little work */
+#define REST_COMMANDS 1000 /* fewer commands per period are little work */
 #define SAMPLE_AGE    10   /* ms */
 #define MB            (1024 * 1024)
-#define DOCTOR_LEAST  (5 * MB) /* below this all ratios are noise */
+#define DOCTOR_LEAST  (5 * MB) /* ratios below it are noise */
 #define DOCTOR_WASTE  (10 * MB)
 #define DOCTOR_RATIO  1.1
 #define DOCTOR_PEAK   1.5
@@ -52,8 +52,8 @@ struct memoryFigures {
 static size_t peak, startup;
 static uint64_t system_memory;
 
-/* To ask the allocator and the kernel takes three times as long as all the rest of INFO. Who calls INFO again
- * and again gets what they have said a moment ago. */
+/* The last answer of the allocator and the kernel, which takes three times as long as the rest of INFO.
+ * Frequent calls of INFO use it again. */
 static struct {
     int64_t at_ms; /* 0: never */
     struct zmallocStats allocator;
@@ -68,19 +68,19 @@ static int64_t memoryDifference(size_t a, size_t b) {
     return (int64_t)a - (int64_t)b;
 }
 
-static void memoryNotePeak(size_t used) {
+static void memoryUpdatePeak(size_t used) {
     if (used > peak) peak = used;
 }
 
 static void memoryPeakCron(void) {
-    memoryNotePeak(zmallocUsedMemory());
+    memoryUpdatePeak(zmallocUsedMemory());
 }
 
 static void memoryResetPeak(void) {
     peak = zmallocUsedMemory();
 }
 
-/* Replicas are a part of their own. */
+/* Adds a client's memory; replicas are a part of their own. */
 static void memoryAddClient(void *priv, struct client *c) {
     if (clientClassOf(c) == CLIENT_CLASS_REPLICA) return;
     *(size_t *)priv += clientMemory(c);
@@ -100,10 +100,10 @@ static void memoryTakeSample(int64_t max_age_ms) {
     zmallocGetStats(&sample.allocator);
 }
 
-/* With what the allocator says, not older than this. */
+/* Computes all figures. Those of the allocator are at most max_age_ms old. */
 static void memoryMeasure(struct memoryFigures *f, size_t used, int64_t max_age_ms) {
     memoryTakeSample(max_age_ms);
-    memoryNotePeak(used);
+    memoryUpdatePeak(used);
     *f = (struct memoryFigures){.used = used, .rss = sample.rss, .allocator = sample.allocator};
     clientForEach(memoryAddClient, &f->clients);
     for (int i = 0; i < dbCount(); i++) memoryAddTables(f, &dbs[i]);
@@ -129,7 +129,7 @@ static sds memoryHumanField(sds s, const char *name, uint64_t bytes) {
     return infoField(s, "%s_human:%s", name, human);
 }
 
-/* How much more `a` is than `b`, both ways. */
+/* Adds the ratio and the difference of a and b. */
 static sds memoryWasteFields(sds s, const char *name, const char *ratio_name, size_t a, size_t b) {
     s = infoField(s, "%s_ratio:%.2f", ratio_name, memoryRatio(a, b));
     return infoField(s, "%s_bytes:%lld", name, (long long)memoryDifference(a, b));
@@ -164,7 +164,8 @@ static sds memoryFiguresInfo(sds s) {
     s = infoField(s, "mem_clients_normal:%zu", f.clients);
     s = infoField(s, "mem_cluster_links:%zu", f.parts[MEMORY_CLUSTER_LINKS]);
     s = infoField(s, "mem_aof_buffer:%zu", f.parts[MEMORY_AOF_BUFFER]);
-    s = infoField(s, "mem_overhead_db_hashtable_rehashing:0"); /* a piece of a table is resized at once */
+    s = infoField(
+        s, "mem_overhead_db_hashtable_rehashing:0"); /* resizing is finished one piece of a table at a time */
     return infoField(s, "mem_allocator:%s", zmallocName());
 }
 
@@ -185,7 +186,7 @@ static bool memoryParseSamples(struct client *c, int64_t *samples) {
 void memoryUsageCommand(struct client *c) {
     int64_t samples;
     if (!memoryParseSamples(c, &samples)) return;
-    struct object *o = dbFind(c->db, c->argv[2]); /* expired or not: it takes memory */
+    struct object *o = dbFind(c->db, c->argv[2]); /* an expired key takes memory, too */
     if (!o) {
         replyNull(c);
         return;
@@ -338,7 +339,7 @@ void memoryDoctorCommand(struct client *c) {
     sdsfree(s);
 }
 
-/* ---- The rest ---- */
+/* ---- Other subcommands ---- */
 
 void memoryPurgeCommand(struct client *c) {
     zmallocPurge();
@@ -374,15 +375,15 @@ void memoryHelpCommand(struct client *c) {
                  });
 }
 
-/* After a second of little work the allocator's cache of this thread is emptied: behind a load it keeps
- * segments of tables that have grown further, and with them whole slabs from being given back. */
+/* After a second of little work, this thread's cache in the allocator is emptied. After a load it holds
+ * segments of tables that have grown since, which keep whole slabs from being returned. */
 static void memoryRestCron(void) {
     static uint64_t seen;
     if (callstats.processed - seen < REST_COMMANDS) zmallocThreadRests();
     seen = callstats.processed;
 }
 
-/* The kernel takes a microsecond for every few pages that it gets back: not of the main thread's time. */
+/* Returns pages to the kernel in the background, since the kernel takes a microsecond for every few pages. */
 static atomic_bool giving_back;
 
 static void memoryGiveBackJob(void *arg) {
@@ -405,7 +406,7 @@ static bool memoryApplyPurgeThread(const char **err) {
 }
 
 void memoryStarted(void) {
-    zmallocSetBackgroundThread(purge_thread); /* not earlier: a thread does not survive becoming a daemon */
+    zmallocSetBackgroundThread(purge_thread); /* not earlier, as a thread does not survive daemonizing */
     startup = peak = zmallocUsedMemory();
 }
 

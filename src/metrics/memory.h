@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory.h - where the memory is: INFO memory and the MEMORY command.
+/* memory.h - memory statistics: INFO memory and the command MEMORY.
  *
- * What the process uses is split into what was there at the start, overhead (tables, client buffers, and the
- * parts that rooms report, registry/memory_report.h) and the rest, which is the users' data. */
+ * The memory of the process is split into what was allocated at the start, overhead (tables, client buffers,
+ * and the parts that modules report, registry/memory_report.h) and the rest, which is the users' data. */
 #pragma once
 
-void memoryInit(void);    /* commands, INFO fields, the watch over the peak */
-void memoryStarted(void); /* the server is ready: from here on memory is the users' */
+void memoryInit(void);    /* directive, INFO fields, jobs */
+void memoryStarted(void); /* the server is ready: memory allocated from now on is the users' */

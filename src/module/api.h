@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api.h - what the parts of the module room share: modules, their contexts, strings, and how a part hangs on
- * a module's life.
+/* api.h - what the files of src/module share: modules, their contexts, strings, and hooks on a module's life.
  *
  *     dlopen ──▶ OnLoad(ctx) ──▶ GetApi(name) ──▶ api_table.c: every function of valkeymodule.h as vm<Name>
  *                  ctx[0]
@@ -8,12 +7,13 @@
  *     a command ──▶ commandRun ──▶ moduleCommandRun ──▶ ctx on the stack, argv as strings ──▶ the module
  *     a timer, an event, a thread with the lock ──▶ ctx with a client of the pool, when it needs one
  *
- * A function of the interface is vmName, declared by the list in valkeymodule.h and written in the part whose
- * group it is (api_<group>.c). Each part keeps what modules have made of it (timers, filters, subscriptions),
- * and registers how that ends with its module (moduleOnUnload), in its init, which moduleInit calls.
+ * The functions of the interface are listed in valkeymodule.h. The function Name is vmName here; the file
+ * api_<group>.c of its group defines it. Each file is a part: it owns what modules create with its functions
+ * (timers, filters, subscriptions), and its init, which moduleInit calls, registers with moduleOnUnload how
+ * they are freed when their module is unloaded.
  *
- * Threads: all of this belongs to who holds the lock (api_thread.c), which is the main thread but while it
- * sleeps. What may be called without is marked in the part. */
+ * Threads: all of this belongs to the thread that holds the lock (lock.h): the main thread except while it
+ * sleeps in its poll. A part says which of its functions may be called without the lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,28 +34,30 @@ struct module {
     struct module *next;
     sds name, path;
     int ver, apiver;
-    sds *args; /* of the load */
+    sds *args; /* arguments of OnLoad */
     int arg_count;
-    struct moduleFile *file; /* NULL: it is built in */
+    struct moduleFile *file; /* NULL: the module is built in */
     unsigned options;        /* VALKEYMODULE_OPTION... */
-    bool loading;            /* OnLoad runs: what may only be made there, may */
+    bool loading;            /* OnLoad runs; some functions work only then */
     struct listedModule listed;
     int blocked_clients;
-    int in_call; /* it waits for a command of its own (Call) */
+    int in_call; /* calls (Call) that the module is waiting for */
 };
-/* In the order in which they were loaded. A module that is loading is not among them. */
+/* All modules in the order in which they were loaded, without one that is being loaded. */
 extern struct module *modules;
 
-/* A module comes to its end, by UNLOAD or because OnLoad failed: what it has made of this part goes. In order
- * of registration. */
+/* Registers fn to free what a module has created in the calling part. It runs when the module is unloaded
+ * and when its OnLoad has failed. Hooks run in order of registration. */
 void moduleOnUnload(void (*fn)(struct module *m));
-/* Why it cannot be unloaded now; NULL: nothing against it. Asked in order of registration. */
+/* Registers fn to return why a module cannot be unloaded now, or NULL. Checks run in
+ * order of registration. */
 void moduleAddObjection(const char *(*fn)(struct module *m));
-/* After OnLoad has returned OK: false (logged) undoes the load. */
+/* Registers fn to run after OnLoad has returned OK. If fn returns false, which it has logged, the
+ * load is undone. */
 void moduleOnLoaded(bool (*fn)(struct module *m));
 
-/* Takes each item for which `condition` (about `it`) holds out of a singly linked list that `first` points
- * to, and runs the block that follows, which frees `it`. */
+/* Removes from a singly linked list, which begins at `first`, each item `it` for which `condition` holds,
+ * and runs the block that follows for it; the block frees `it`. */
 #define moduleListRemoveIf(type, it, first, condition)                                                       \
     for (type **it##_at = &(first), *it; (it = *it##_at) != NULL;)                                           \
         if (!(condition))                                                                                    \
@@ -66,88 +68,91 @@ void moduleOnLoaded(bool (*fn)(struct module *m));
 
 enum {
     CTX_AUTO_MEMORY = 1 << 0,
-    CTX_COMMAND = 1 << 1,           /* of a command; its client is who runs it */
-    CTX_KEY_POSITIONS = 1 << 2,     /* the command tells where its keys are; */
-    CTX_CHANNEL_POSITIONS = 1 << 3, /* or its channels */
+    CTX_COMMAND = 1 << 1,           /* runs a command; the client is the caller */
+    CTX_KEY_POSITIONS = 1 << 2,     /* the function is called for the positions of keys */
+    CTX_CHANNEL_POSITIONS = 1 << 3, /* the function is called for the positions of channels */
     CTX_BLOCKED_REPLY = 1 << 4,
     CTX_BLOCKED_TIMEOUT = 1 << 5,
-    CTX_BLOCKED_GONE = 1 << 6, /* its client is */
-    CTX_THREAD = 1 << 7,       /* GetThreadSafeContext */
-    CTX_BORROWED = 1 << 8,     /* its client is the pool's */
-    CTX_KEY_EVENT = 1 << 9,    /* of a subscriber to events of the keyspace */
-    CTX_SCRIPT = 1 << 10,      /* of an engine whose function runs; its client is who calls that */
+    CTX_BLOCKED_DISCONNECTED = 1 << 6, /* the blocked client has disconnected */
+    CTX_THREAD = 1 << 7,               /* from GetThreadSafeContext */
+    CTX_BORROWED = 1 << 8,             /* the client belongs to the pool */
+    CTX_KEY_EVENT = 1 << 9,            /* a subscriber to keyspace events is called */
+    CTX_SCRIPT = 1 << 10,              /* a function of a scripting engine runs; the client is its caller */
 };
 
-/* What AutoMemory frees. The parts whose things they are say how (contextSetRelease). */
+/* Kinds of objects that AutoMemory frees. Their parts register how (contextSetAutoFree). */
 enum autoKind { AUTO_STRING, AUTO_KEY, AUTO_REPLY, AUTO_DICT, AUTO_SERVER_INFO, AUTO_KINDS };
 
 struct ValkeyModuleCtx {
-    int (*get_api)(const char *name, void *out); /* first: modules find it there */
-    struct module *module;                       /* NULL: OnLoad has not named it yet, or nobody's */
-    struct client *client;                       /* NULL: none, so far (contextClient) */
+    int (*get_api)(const char *name, void *out); /* first member: modules read it there */
+    struct module *module; /* NULL: OnLoad has not named it yet, or the context has no module */
+    struct client *client; /* NULL: none yet (contextClient) */
     unsigned flags;
     int auto_count, auto_capacity;
     struct autoItem *autos;
     struct poolBlock *pool;
-    struct postponedLength *postponed; /* lengths that are still to be told, newest last (api_reply.c) */
+    struct postponedLength *postponed; /* lengths not known yet, newest last (api_reply.c) */
     int postponed_count, postponed_capacity;
-    struct threadReply *thread_reply; /* of CTX_THREAD with a blocked client: replies go there; else NULL */
-    struct keyRef *positions;         /* of CTX_KEY_POSITIONS */
+    struct threadReply *thread_reply; /* of CTX_THREAD with a blocked client: collects replies; else NULL */
+    struct keyRef *positions;         /* collected with CTX_KEY_POSITIONS or CTX_CHANNEL_POSITIONS */
     int position_count;
     struct ValkeyModuleBlockedClient *blocked;
-    const struct ValkeyModuleUser *user; /* SetContextUser */
+    const struct ValkeyModuleUser *user; /* set by SetContextUser */
     struct ValkeyModuleString *ready_key;
-    uint64_t yield_at_us; /* it may from then on; monotonic; 0: it has not asked */
-    int dbid;             /* of the client that it borrows, if it does */
+    uint64_t yield_at_us; /* monotonic; Yield does nothing before it; 0: Yield has not been called */
+    int dbid;             /* database of a client that is borrowed from the pool */
 };
 
 void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c, unsigned flags);
-void contextClose(struct ValkeyModuleCtx *ctx); /* frees what AutoMemory and PoolAlloc keep */
-/* Its client; one of the pool, at database 0 and with all rights, when it has none. */
+void contextClose(struct ValkeyModuleCtx *ctx); /* frees what AutoMemory and PoolAlloc hold */
+/* Returns the context's client. A context without one borrows a client of the pool, in database ctx->dbid
+ * and with all rights. */
 struct client *contextClient(struct ValkeyModuleCtx *ctx);
-struct db *contextDb(const struct ValkeyModuleCtx *ctx); /* that of its client, which it need not have yet */
-/* For functions that return something new: noted when AutoMemory is on (ctx may be NULL). */
-void contextAuto(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what);
-/* It is freed, or kept, by hand: false when it was not noted. */
-bool contextAutoForget(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what);
-void contextSetRelease(enum autoKind kind, void (*fn)(void *what));
-/* Clients without connection. */
-struct client *poolClientTake(void);
-void poolClientGive(struct client *c); /* its output is dropped */
+struct db *contextDb(const struct ValkeyModuleCtx *ctx); /* works without a client, too */
+/* Registers a new object to be freed with the context if AutoMemory is on. ctx may be NULL. */
+void contextAutoAdd(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what);
+/* Takes an object that the module frees or keeps from the list of AutoMemory. Returns false if it
+ * was not there. */
+bool contextAutoRemove(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what);
+void contextSetAutoFree(enum autoKind kind, void (*fn)(void *what));
+/* A pool of clients without connection. */
+struct client *poolClientAcquire(void);
+void poolClientReturn(struct client *c); /* drops its output */
 
 /* ---- Strings ---- */
 
 struct ValkeyModuleString {
     uint32_t refs;
     size_t len;
-    sds grown;    /* its bytes, where they have been appended to or came in a buffer of their own; NULL: */
-    char bytes[]; /* here, with an end mark */
+    sds grown;    /* the bytes after an append, or if they came as an sds; NULL: they are */
+    char bytes[]; /* here, with a final NUL */
 };
 static inline struct str stringText(const struct ValkeyModuleString *s) {
     return strN(s->grown ? s->grown : s->bytes, s->len);
 }
 struct ValkeyModuleString *stringNew(struct str text);
-struct ValkeyModuleString *stringTake(sds text);  /* which is its own from now on */
-void stringRelease(struct ValkeyModuleString *s); /* one reference */
+struct ValkeyModuleString *stringFromSds(sds text); /* takes text over */
+void stringRelease(struct ValkeyModuleString *s);   /* drops one reference */
 
 /* ---- Replies (api_reply.c) ---- */
 
-/* What a thread replies, without the lock: kept until the blocked client is let go. */
+/* Replies that a thread writes without the lock. They are kept until the client is unblocked. */
 struct threadReply {
-    sds text;     /* NULL: nothing so far */
+    sds text;     /* NULL: nothing yet */
     uint8_t resp; /* 2 or 3 */
-    sds *errors;  /* the texts of its errors, which count when it is sent */
+    sds *errors;  /* texts of error replies, counted in the statistics when they are sent */
     int error_count;
-    bool left_open; /* with a length that has not been told: its client cannot go on */
+    bool incomplete; /* a length is missing, so the client has to be closed */
 };
-void threadReplySend(struct threadReply *r, struct client *c); /* and it is empty again; with the lock */
+void threadReplySend(struct threadReply *r, struct client *c); /* empties r; needs the lock */
 void threadReplyFree(struct threadReply *r);
-/* Behind a callback that replies: a length that has not been told is an end of the connection, and logged. */
-void contextRepliesEnd(struct ValkeyModuleCtx *ctx);
+/* Runs after a callback that may reply. If a postponed length has not been set, this is logged and the
+ * client is closed. */
+void contextFinishReplies(struct ValkeyModuleCtx *ctx);
 
 /* ---- Commands (api_command.c) ---- */
 
-/* The arguments of a request as strings; the array is on the caller's stack when it is short. */
+/* The arguments of a request as strings of modules. A short array lives inside the struct. */
 struct stringArgs {
     struct ValkeyModuleString **argv;
     int argc;
@@ -162,5 +167,4 @@ void stringArgsClose(struct stringArgs *a);
 VALKEYMODULE_FUNCTIONS(MODULE_DECLARE)
 int vmGetApi(const char *name, void *out);
 
-/* ---- Parts ---- */
 void apiTableInit(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_auth.c - logging in by modules: callbacks that are asked before passwords are, clients that a module
- * has made somebody, and who is told when they become somebody else.
+/* api_auth.c - authentication by modules: callbacks that run before passwords are checked, clients that a
+ * module has authenticated, and callbacks for when the user of such a client changes.
  *
- * A callback may have its client wait (BlockClientOnAuth). When that ends, AUTH or HELLO runs again, and goes
- * on where it was: with the reply callback, then with those that have not been asked. */
+ * A callback may block its client (BlockClientOnAuth). When the client is unblocked, AUTH or HELLO runs
+ * again and goes on where it was: with the reply callback, then with the callbacks that have not run yet. */
 #include "acl/acl_others.h"
 #include "acl/client_auth.h"
 #include "base/zmalloc.h"
@@ -20,13 +20,14 @@ struct login {
     struct login *next;
     struct client *client;
     struct module *module;
-    ValkeyModuleUserChangedFunc changed; /* once; NULL: its module goes */
+    ValkeyModuleUserChangedFunc changed; /* called once; NULL: its module is being unloaded */
     void *privdata;
 };
 static struct login *logins;
 
-/* Its user changes, or it goes: who has asked is told, and knows it no longer. */
-static void apiAuthUserChanges(struct client *c) {
+/* Called when the user of a client changes or the client is freed: calls the module once and
+ * forgets the client. */
+static void apiAuthCallUserChanged(struct client *c) {
     for (struct login **at = &logins; *at; at = &(*at)->next) {
         struct login *l = *at;
         if (l->client != c) continue;
@@ -37,13 +38,16 @@ static void apiAuthUserChanges(struct client *c) {
     }
 }
 
-static int apiAuthBecome(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyModuleUserChangedFunc callback,
-                         void *privdata, uint64_t *client_id) {
+static int apiAuthLogIn(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyModuleUserChangedFunc callback,
+                        void *privdata, uint64_t *client_id) {
     struct client *c = ctx->client;
-    bool is_closing = c && c->flags & CLIENT_CLOSE_ASAP; /* perhaps as it is freed: nobody would forget it */
+    bool is_closing =
+        c &&
+        c->flags &
+            CLIENT_CLOSE_ASAP; /* it may be in the middle of being freed, so the login would never be freed */
     if (!u || !aclUserIsOn(u) || !c || !c->conn || is_closing) return VALKEYMODULE_ERR;
-    authSetUser(c, u);
-    if (!callback) return VALKEYMODULE_OK; /* nobody to tell: it stays when the module goes, as in 9.1.2 */
+    authBecome(c, u);
+    if (!callback) return VALKEYMODULE_OK; /* without a callback the login survives the module, as in 9.1.2 */
     struct login *l = zmalloc(sizeof *l);
     *l = (struct login){logins, c, ctx->module, callback, privdata};
     logins = l;
@@ -53,13 +57,13 @@ static int apiAuthBecome(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyM
 
 int vmAuthenticateClientWithUser(struct ValkeyModuleCtx *ctx, struct ValkeyModuleUser *user,
                                  ValkeyModuleUserChangedFunc callback, void *privdata, uint64_t *client_id) {
-    return apiAuthBecome(ctx, user->user, callback, privdata, client_id);
+    return apiAuthLogIn(ctx, user->user, callback, privdata, client_id);
 }
 
 int vmAuthenticateClientWithACLUser(struct ValkeyModuleCtx *ctx, const char *name, size_t len,
                                     ValkeyModuleUserChangedFunc callback, void *privdata,
                                     uint64_t *client_id) {
-    return apiAuthBecome(ctx, aclFindUser(strN(name, len)), callback, privdata, client_id);
+    return apiAuthLogIn(ctx, aclFindUser(strN(name, len)), callback, privdata, client_id);
 }
 
 int vmDeauthenticateAndCloseClient(struct ValkeyModuleCtx *ctx, uint64_t client_id) {
@@ -77,25 +81,25 @@ struct authCallback {
     struct module *module;
     ValkeyModuleAuthCallback ask;
 };
-static struct authCallback *callbacks; /* the newest first */
+static struct authCallback *callbacks; /* newest first */
 
 static enum authVerdict apiAuthVerdictOf(int handled, const struct client *c) {
     if (handled != VALKEYMODULE_AUTH_HANDLED) return AUTH_NOT_HANDLED;
     return c->flags & CLIENT_AUTHENTICATED ? AUTH_GRANTED : AUTH_DENIED;
 }
 
-/* Who waits for the word of a module. */
+/* A client that waits for a module's verdict. */
 struct waitingLogin {
     struct waitingLogin *next;
     struct client *client;
     ValkeyModuleAuthCallback reply;
-    struct authCallback *asked; /* whose callback has had it wait; NULL: it has gone */
+    struct authCallback *from; /* the callback that blocked it; NULL: unloaded since */
     struct ValkeyModuleBlockedClient *handle;
 };
 static struct waitingLogin *waiting;
-static struct authCallback *asking; /* the callback that runs; NULL: none */
+static struct authCallback *asking; /* the callback that is running, or NULL */
 
-/* NULL: it does not wait. The caller's. */
+/* Removes c from the list of waiting clients. The caller frees the result; NULL: c does not wait. */
 static struct waitingLogin *apiAuthTakeWaiting(const struct client *c) {
     struct waitingLogin **at = &waiting;
     while (*at && (*at)->client != c) at = &(*at)->next;
@@ -108,10 +112,10 @@ static void apiAuthForgetWaiting(struct client *c) {
     zfree(apiAuthTakeWaiting(c));
 }
 
-static bool refused_to_wait; /* the callback that runs wanted its client to, and that has been answered */
+static bool refused_to_wait; /* the running callback could not block its client, which has got an error */
 
-/* Why it cannot wait; NULL: it can. */
-static const char *apiAuthWhyNotWait(const struct client *c) {
+/* Returns the error if c cannot be blocked, else NULL. */
+static const char *apiAuthBlockRefusal(const struct client *c) {
     const uint32_t cannot = CLIENT_DENY_BLOCKING | CLIENT_FAKE | CLIENT_SCRIPT | CLIENT_PRIMARY;
     if (c->flags & CLIENT_IN_EXEC) return "ERR Blocking module command called from transaction";
     return c->flags & cannot ? "ERR Blocking module command called where its client cannot wait" : NULL;
@@ -121,17 +125,17 @@ struct ValkeyModuleBlockedClient *
 vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_callback,
                     void (*free_privdata)(struct ValkeyModuleCtx *, void *)) {
     struct client *c = ctx->client;
-    /* A client that an earlier callback has blocked is being run again: this one may block it anew. */
+    /* If an earlier callback has blocked the client and it runs again, this one may block it anew. */
     if (!asking || !c || c->flags & CLIENT_BLOCKED) {
         if (c)
             replyError(c, "ERR Module blocking client on auth when not currently undergoing module "
                           "authentication");
         return NULL;
     }
-    struct ValkeyModuleBlockedClient *bc = blockedNew(ctx);
+    struct ValkeyModuleBlockedClient *bc = moduleBlockCreate(ctx);
     bc->free_privdata = free_privdata;
-    const char *refusal = apiAuthWhyNotWait(c);
-    if (refusal) { /* the module lets go of the handle all the same */
+    const char *refusal = apiAuthBlockRefusal(c);
+    if (refusal) { /* the module unblocks the handle nevertheless */
         replyError(c, refusal);
         refused_to_wait = true;
         return bc;
@@ -140,14 +144,15 @@ vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_
     bc->client = c;
     *w = (struct waitingLogin){waiting, c, reply_callback, asking, bc};
     waiting = w;
-    blockedWait(bc);
+    moduleBlockClient(bc);
     return bc;
 }
 
-/* w: whose handle comes with it; NULL: it is asked for the first time. */
-static enum authVerdict apiAuthAsk(struct authCallback *a, const struct waitingLogin *w, struct client *c,
-                                   struct ValkeyModuleString *user, struct ValkeyModuleString *password,
-                                   sds *err) {
+/* Runs a callback. w: the blocked client whose reply callback runs; NULL: the callback runs for
+ * the first time. */
+static enum authVerdict apiAuthRunCallback(struct authCallback *a, const struct waitingLogin *w,
+                                           struct client *c, struct ValkeyModuleString *user,
+                                           struct ValkeyModuleString *password, sds *err) {
     struct ValkeyModuleCtx ctx;
     struct ValkeyModuleString *why = NULL;
     contextOpen(&ctx, a->module, c, w ? CTX_BLOCKED_REPLY : 0);
@@ -164,26 +169,26 @@ static enum authVerdict apiAuthAsk(struct authCallback *a, const struct waitingL
     return c->flags & CLIENT_BLOCKED || refused_to_wait ? AUTH_WAITS : apiAuthVerdictOf(handled, c);
 }
 
-/* Whoever is somebody already is nobody while it is asked about anew: what a callback says without having
- * made the client somebody is a denial. It stays who it was, then. */
-static enum authVerdict apiAuthDecide(struct client *c, struct str user, struct str password, sds *err,
-                                      const char **by) {
+/* Asks the callbacks. Meanwhile the client counts as not authenticated, so a callback that handles the
+ * request without authenticating the client denies it. Afterwards it has its old state. */
+static enum authVerdict apiAuthRunCallbacks(struct client *c, struct str user, struct str password, sds *err,
+                                            const char **by) {
     struct waitingLogin *w = apiAuthTakeWaiting(c);
     if (!callbacks) {
         zfree(w);
         return AUTH_NOT_HANDLED;
     }
-    struct authCallback *a = w && w->asked ? w->asked : callbacks;
-    bool goes_on = w && w->asked && w->reply && !w->handle->aborted;
+    struct authCallback *a = w && w->from ? w->from : callbacks;
+    bool goes_on = w && w->from && w->reply && !w->handle->aborted;
     uint32_t was = c->flags & CLIENT_AUTHENTICATED;
     struct ValkeyModuleString *u = stringNew(user), *p = stringNew(password);
     enum authVerdict verdict = AUTH_NOT_HANDLED;
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
-    if (w && w->asked && !goes_on) a = a->next; /* it has had its say */
+    if (w && w->from && !goes_on) a = a->next; /* it has run already */
     for (struct authCallback *next; a && verdict == AUTH_NOT_HANDLED; a = next, goes_on = false) {
         next = a->next;
         *by = a->module->name;
-        verdict = apiAuthAsk(a, goes_on ? w : NULL, c, u, p, err);
+        verdict = apiAuthRunCallback(a, goes_on ? w : NULL, c, u, p, err);
     }
     zfree(w);
     if (verdict == AUTH_NOT_HANDLED) *by = NULL;
@@ -201,8 +206,8 @@ void vmRegisterAuthCallback(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallbac
 
 /* ---- Their end ---- */
 
-/* The clients that the module wants to hear of are closed: what it would hear by goes. */
-static void apiAuthForget(struct module *m) {
+/* Closes the clients whose changes the module wanted to see, because its callbacks become invalid. */
+static void apiAuthForgetModule(struct module *m) {
     for (struct login *l = logins, *next; l; l = next) {
         next = l->next;
         if (l->module != m) continue;
@@ -211,16 +216,16 @@ static void apiAuthForget(struct module *m) {
     }
     moduleListRemoveIf(struct authCallback, a, callbacks, a->module == m) {
         for (struct waitingLogin *w = waiting; w; w = w->next) {
-            if (w->asked == a) w->asked = NULL;
+            if (w->from == a) w->from = NULL;
         }
         zfree(a);
     }
 }
 
 void authPartInit(void) {
-    auth_on_user_change = apiAuthUserChanges;
-    clientOnFree(apiAuthUserChanges);
+    auth_user_changes = apiAuthCallUserChanged;
+    clientOnFree(apiAuthCallUserChanged);
     clientOnFree(apiAuthForgetWaiting);
-    auth_decide = apiAuthDecide;
-    moduleOnUnload(apiAuthForget);
+    auth_decide = apiAuthRunCallbacks;
+    moduleOnUnload(apiAuthForgetModule);
 }

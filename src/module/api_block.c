@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_block.c - blocking the client of a command, and letting it go; see block.h. */
+/* api_block.c - blocking the client of a command and unblocking it; see block.h. */
 #include <errno.h>
 #include <limits.h>
 
@@ -17,7 +17,7 @@
 
 /* ---- Handles ---- */
 
-struct ValkeyModuleBlockedClient *blockedNew(struct ValkeyModuleCtx *ctx) {
+struct ValkeyModuleBlockedClient *moduleBlockCreate(struct ValkeyModuleCtx *ctx) {
     struct ValkeyModuleBlockedClient *bc = zcalloc(1, sizeof *bc);
     bc->module = ctx->module;
     bc->dbid = ctx->client->db->id;
@@ -29,14 +29,14 @@ struct ValkeyModuleBlockedClient *blockedNew(struct ValkeyModuleCtx *ctx) {
 static void apiBlockFreePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c, bool gone) {
     if (!bc->privdata || !bc->free_privdata) return;
     struct ValkeyModuleCtx ctx;
-    contextOpen(&ctx, bc->module, c, gone ? CTX_BLOCKED_GONE : 0);
+    contextOpen(&ctx, bc->module, c, gone ? CTX_BLOCKED_DISCONNECTED : 0);
     ctx.blocked = bc;
     ctx.dbid = bc->dbid;
     bc->free_privdata(&ctx, bc->privdata);
     contextClose(&ctx);
 }
 
-static void apiBlockEnd(void *arg) {
+static void apiBlockFinish(void *arg) {
     struct ValkeyModuleBlockedClient *bc = arg;
     struct client *c = bc->client;
     uint64_t id = c ? c->id : 0;
@@ -46,7 +46,7 @@ static void apiBlockEnd(void *arg) {
     moduleUnitBegin();
     if (c && bc->measured_us) blockedAddTime(c, bc->measured_us);
     if (c) blockingResume(c);
-    /* A client without connection, of a call that waited, has been freed by now. */
+    /* If it was a client without connection, of a call that was blocked, it has been freed by now. */
     apiBlockFreePrivdata(bc, c ? clientById(id) : NULL, gone);
     moduleUnitEnd();
     threadReplyFree(&bc->thread_reply);
@@ -55,16 +55,15 @@ static void apiBlockEnd(void *arg) {
     zfree(bc);
 }
 
-/* The main thread will end it; once. */
-static void apiBlockBlockedLetGo(struct ValkeyModuleBlockedClient *bc) {
-    if (!__atomic_exchange_n(&bc->let_go, true, __ATOMIC_ACQ_REL)) mainTell(apiBlockEnd, bc);
+/* Has the main thread end the handle; only the first call has an effect. */
+static void apiBlockUnblock(struct ValkeyModuleBlockedClient *bc) {
+    if (!__atomic_exchange_n(&bc->unblocked, true, __ATOMIC_ACQ_REL)) mainThreadPost(apiBlockFinish, bc);
 }
 
-/* Its client does not wait any more. */
-void blockedLeft(struct client *c, void *whose) {
+void moduleBlockDetach(struct client *c, void *whose) {
     struct ValkeyModuleBlockedClient *bc = whose;
     bc->client = NULL;
-    bool by_itself = !__atomic_load_n(&bc->let_go, __ATOMIC_ACQUIRE);
+    bool by_itself = !__atomic_load_n(&bc->unblocked, __ATOMIC_ACQUIRE);
     if (by_itself && bc->disconnected) {
         struct ValkeyModuleCtx ctx;
         contextOpen(&ctx, bc->module, c, 0);
@@ -72,7 +71,7 @@ void blockedLeft(struct client *c, void *whose) {
         bc->disconnected(&ctx, bc);
         contextClose(&ctx);
     }
-    if (by_itself && bc->on_keys) apiBlockBlockedLetGo(bc);
+    if (by_itself && bc->on_keys) apiBlockUnblock(bc);
 }
 
 /* ---- The command runs again ---- */
@@ -83,7 +82,7 @@ static int apiBlockCall(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc fn, uns
     return fn ? fn(ctx, argv, argc) : VALKEYMODULE_OK;
 }
 
-/* False: it goes on waiting. */
+/* Runs the reply callback for a key that is ready. Returns false if the client goes on waiting. */
 static bool apiBlockServe(struct ValkeyModuleCtx *ctx, struct ValkeyModuleBlockedClient *bc,
                           struct ValkeyModuleString **argv, int argc) {
     ctx->ready_key = stringNew(blocking_end.key);
@@ -93,7 +92,7 @@ static bool apiBlockServe(struct ValkeyModuleCtx *ctx, struct ValkeyModuleBlocke
     return served;
 }
 
-void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc) {
+void moduleBlockRunCallback(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc) {
     struct client *c = ctx->client;
     struct ValkeyModuleBlockedClient *bc = blockedOwner(c);
     ctx->blocked = bc;
@@ -114,8 +113,8 @@ void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **ar
 
 /* ---- Blocking ---- */
 
-/* Why a handler's client cannot be blocked, though it gets a handle; NULL: it can. */
-static const char *apiBlockWhyNot(const struct ValkeyModuleCtx *ctx, int64_t timeout_ms) {
+/* Returns the error if the client cannot be blocked although it gets a handle, else NULL. */
+static const char *apiBlockRefusal(const struct ValkeyModuleCtx *ctx, int64_t timeout_ms) {
     if (ctx->client->flags & CLIENT_SCRIPT) return "ERR Blocking module command called from Lua script";
     if (ctx->client->flags & CLIENT_IN_EXEC) return "ERR Blocking module command called from transaction";
     if (ctx->flags & CTX_BLOCKED_REPLY)
@@ -124,8 +123,8 @@ static const char *apiBlockWhyNot(const struct ValkeyModuleCtx *ctx, int64_t tim
     return NULL;
 }
 
-/* Is there a client, of a kind that can wait? */
-static bool apiBlockMayHandle(const struct ValkeyModuleCtx *ctx) {
+/* Checks that there is a client of a kind that can be blocked; sets errno. */
+static bool apiBlockIsPossible(const struct ValkeyModuleCtx *ctx) {
     const struct client *c = ctx->client;
     if (!c || ctx->flags & (CTX_BORROWED | CTX_THREAD)) {
         errno = EINVAL;
@@ -140,42 +139,42 @@ static bool apiBlockMayHandle(const struct ValkeyModuleCtx *ctx) {
     return false;
 }
 
-/* Strings, sets and hashes wake nobody by themselves. */
-static bool apiBlockWakes(const struct object *o) {
+/* Strings, sets and hashes do not wake clients when they are written. */
+static bool apiBlockTypeWakes(const struct object *o) {
     return o->type != OBJ_STRING && o->type != OBJ_SET && o->type != OBJ_HASH;
 }
 
 static void apiBlockWait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModuleString **keys, int count,
                          int64_t timeout_ms, bool wake_on_delete) {
-    struct blockingOptions wish = {.deadline_ms = timeout_ms ? mstime() + timeout_ms : 0,
-                                   .wake_on_delete = wake_on_delete,
-                                   .uninterruptible = !bc->timeout,
-                                   .accepts_value = apiBlockWakes,
-                                   .owner = bc,
-                                   .on_unblocked = blockedLeft};
+    struct blockingOptions options = {.deadline_ms = timeout_ms ? mstime() + timeout_ms : 0,
+                                      .wake_on_delete = wake_on_delete,
+                                      .patient = !bc->timeout,
+                                      .wants = apiBlockTypeWakes,
+                                      .whose = bc,
+                                      .left = moduleBlockDetach};
     struct str *names = zmalloc((size_t)count * sizeof *names);
     for (int i = 0; i < count; i++) names[i] = stringText(keys[i]);
-    blockForHandler(bc->client, names, count, &wish);
+    blockForHandler(bc->client, names, count, &options);
     zfree(names);
 }
 
-void blockedWait(struct ValkeyModuleBlockedClient *bc) {
+void moduleBlockClient(struct ValkeyModuleBlockedClient *bc) {
     apiBlockWait(bc, NULL, 0, 0, false);
 }
 
-/* keys NULL: for UnblockClient alone. */
+/* keys NULL: only UnblockClient ends the wait. */
 static struct ValkeyModuleBlockedClient *
-apiBlockBlock(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply, ValkeyModuleCmdFunc timeout,
-              void (*free_privdata)(struct ValkeyModuleCtx *, void *), long long timeout_ms,
-              struct ValkeyModuleString **keys, int count, void *privdata, int flags) {
-    if (!apiBlockMayHandle(ctx)) return NULL;
-    struct ValkeyModuleBlockedClient *bc = blockedNew(ctx);
+apiBlockClient(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply, ValkeyModuleCmdFunc timeout,
+               void (*free_privdata)(struct ValkeyModuleCtx *, void *), long long timeout_ms,
+               struct ValkeyModuleString **keys, int count, void *privdata, int flags) {
+    if (!apiBlockIsPossible(ctx)) return NULL;
+    struct ValkeyModuleBlockedClient *bc = moduleBlockCreate(ctx);
     bc->reply = reply;
     bc->timeout = timeout;
     bc->free_privdata = free_privdata;
     bc->privdata = privdata;
     bc->on_keys = keys != NULL;
-    const char *error = apiBlockWhyNot(ctx, timeout_ms);
+    const char *error = apiBlockRefusal(ctx, timeout_ms);
     if (error) {
         replyError(ctx->client, error);
         return bc;
@@ -191,8 +190,8 @@ struct ValkeyModuleBlockedClient *vmBlockClient(struct ValkeyModuleCtx *ctx,
                                                 void (*free_privdata)(struct ValkeyModuleCtx *, void *),
                                                 long long timeout_ms) {
     if (ctx->flags & CTX_KEY_EVENT)
-        return blockedInEvent(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms);
-    return apiBlockBlock(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, NULL, 0, NULL, 0);
+        return moduleBlockInEvent(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms);
+    return apiBlockClient(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, NULL, 0, NULL, 0);
 }
 
 struct ValkeyModuleBlockedClient *
@@ -201,8 +200,8 @@ vmBlockClientOnKeysWithFlags(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc re
                              void (*free_privdata)(struct ValkeyModuleCtx *, void *), long long timeout_ms,
                              struct ValkeyModuleString **keys, int numkeys, void *privdata, int flags) {
     struct ValkeyModuleString *none = NULL;
-    return apiBlockBlock(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms,
-                         keys ? keys : &none, keys && numkeys > 0 ? numkeys : 0, privdata, flags);
+    return apiBlockClient(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms,
+                          keys ? keys : &none, keys && numkeys > 0 ? numkeys : 0, privdata, flags);
 }
 
 struct ValkeyModuleBlockedClient *vmBlockClientOnKeys(struct ValkeyModuleCtx *ctx,
@@ -219,9 +218,9 @@ void vmSignalKeyAsReady(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *
     signalKeyReadyForHandlers(contextClient(ctx)->db, stringText(key));
 }
 
-/* ---- Letting go: from any thread ----
+/* ---- Unblocking, from any thread ----
  *
- * A handle is NULL where BlockClient has refused, which not every module looks at. */
+ * A handle is NULL if BlockClient has refused, and not every module checks that. */
 
 int vmUnblockClient(struct ValkeyModuleBlockedClient *bc, void *privdata) {
     if (!bc) {
@@ -233,7 +232,7 @@ int vmUnblockClient(struct ValkeyModuleBlockedClient *bc, void *privdata) {
         return VALKEYMODULE_ERR;
     }
     bc->given = privdata;
-    apiBlockBlockedLetGo(bc);
+    apiBlockUnblock(bc);
     return VALKEYMODULE_OK;
 }
 
@@ -246,7 +245,7 @@ void vmSetDisconnectCallback(struct ValkeyModuleBlockedClient *bc, ValkeyModuleD
     if (bc) bc->disconnected = callback;
 }
 
-/* ---- Asking ---- */
+/* ---- State of a blocked client ---- */
 
 int vmIsBlockedReplyRequest(struct ValkeyModuleCtx *ctx) {
     return (ctx->flags & CTX_BLOCKED_REPLY) != 0;
@@ -255,7 +254,7 @@ int vmIsBlockedTimeoutRequest(struct ValkeyModuleCtx *ctx) {
     return (ctx->flags & CTX_BLOCKED_TIMEOUT) != 0;
 }
 int vmBlockedClientDisconnected(struct ValkeyModuleCtx *ctx) {
-    return (ctx->flags & CTX_BLOCKED_GONE) != 0;
+    return (ctx->flags & CTX_BLOCKED_DISCONNECTED) != 0;
 }
 struct ValkeyModuleString *vmGetBlockedClientReadyKey(struct ValkeyModuleCtx *ctx) {
     return ctx->ready_key;
@@ -273,7 +272,7 @@ void vmBlockClientSetPrivateData(struct ValkeyModuleBlockedClient *bc, void *pri
     if (bc) bc->privdata = privdata;
 }
 
-/* ---- Time that threads spend for a client ---- */
+/* ---- Time that threads have spent for a client ---- */
 
 int vmBlockedClientMeasureTimeStart(struct ValkeyModuleBlockedClient *bc) {
     if (!bc) return VALKEYMODULE_ERR;
@@ -288,7 +287,7 @@ int vmBlockedClientMeasureTimeEnd(struct ValkeyModuleBlockedClient *bc) {
     return VALKEYMODULE_OK;
 }
 
-/* ---- A module's end ---- */
+/* ---- Unloading ---- */
 
 static const char *apiBlockHasBlockedClients(struct module *m) {
     return m->blocked_clients

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_call.c - commands that a module runs, and what it replicates.
  *
- * Nothing of what a module's command changes is propagated by itself: what it calls with `!`, and what it
- * asks for here, in that order. */
+ * Changes that a module's command makes are not propagated by themselves. Only calls with `!` and the
+ * requests of this file are, in their order. */
 #include <errno.h>
 #include <stdarg.h>
 
@@ -17,19 +17,19 @@
 
 /* ---- Call ---- */
 
-static struct ValkeyModuleCallReply *apiCallReplyOf(struct ValkeyModuleCtx *ctx, struct callOutcome *outcome,
-                                                    unsigned flags) {
+static struct ValkeyModuleCallReply *apiCallMakeReply(struct ValkeyModuleCtx *ctx,
+                                                      struct callOutcome *outcome, unsigned flags) {
     struct ValkeyModuleCallReply *r = NULL;
     bool exact = flags & VALKEYMODULE_CALL_ARGV_REPLY_EXACT;
-    if (outcome->what == CALL_ANSWERED)
+    if (outcome->what == CALL_REPLIED)
         r = callReplyNew(ctx, outcome->reply, exact);
-    else if (outcome->what == CALL_WAITS)
+    else if (outcome->what == CALL_BLOCKED)
         r = callReplyPromise(ctx, promiseNew(ctx->module, outcome->client), exact);
     else
         return NULL;
     r->resp = outcome->resp;
     r->has_errors = outcome->has_errors;
-    contextAuto(ctx, AUTO_REPLY, r);
+    contextAutoAdd(ctx, AUTO_REPLY, r);
     return r;
 }
 
@@ -37,12 +37,12 @@ struct ValkeyModuleCallReply *vmCall(struct ValkeyModuleCtx *ctx, const char *cm
     struct callArguments a;
     va_list ap;
     va_start(ap, fmt);
-    bool read = callArgumentsRead(&a, cmdname, fmt, ap);
+    bool read = callArgumentsParse(&a, cmdname, fmt, ap);
     va_end(ap);
     struct callOutcome outcome = {.what = CALL_FAILED, .error = EBADF};
     if (read || (a.flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER && !moduleCallUser(ctx)))
         moduleCall(ctx, a.argv, a.argc, a.flags, &outcome);
-    struct ValkeyModuleCallReply *r = apiCallReplyOf(ctx, &outcome, a.flags);
+    struct ValkeyModuleCallReply *r = apiCallMakeReply(ctx, &outcome, a.flags);
     callArgumentsFree(&a);
     errno = outcome.error;
     return r;
@@ -56,7 +56,7 @@ struct unblockHandler {
     bool exact;
 };
 
-static void apiCallTellModule(void *priv, struct module *m, struct callOutcome *outcome) {
+static void apiCallRunUnblockHandler(void *priv, struct module *m, struct callOutcome *outcome) {
     struct unblockHandler *handler = priv;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, m, NULL, 0);
@@ -74,7 +74,7 @@ void vmCallReplyPromiseSetUnblockHandler(struct ValkeyModuleCallReply *reply,
     if (!reply || !reply->promise || reply->handler) return;
     reply->handler = zmalloc(sizeof *reply->handler);
     *reply->handler = (struct unblockHandler){on_unblock, private_data, reply->exact};
-    promiseTell(reply->promise, apiCallTellModule, reply->handler);
+    promiseSetListener(reply->promise, apiCallRunUnblockHandler, reply->handler);
 }
 
 int vmCallReplyPromiseAbort(struct ValkeyModuleCallReply *reply, void **private_data) {
@@ -83,7 +83,7 @@ int vmCallReplyPromiseAbort(struct ValkeyModuleCallReply *reply, void **private_
     return VALKEYMODULE_OK;
 }
 
-/* ---- What is replicated ---- */
+/* ---- Replication ---- */
 
 static void apiCallReplicate(struct ValkeyModuleCtx *ctx, int argc, const struct str *argv, unsigned but) {
     propagateThis(contextDb(ctx)->id, argc, argv, but);
@@ -96,14 +96,14 @@ int vmReplicate(struct ValkeyModuleCtx *ctx, const char *cmdname, const char *fm
     if (!any && !commandLookupName(strOf(cmdname))) return VALKEYMODULE_ERR;
     va_list ap;
     va_start(ap, fmt);
-    bool read = callArgumentsRead(&a, cmdname, fmt, ap);
+    bool read = callArgumentsParse(&a, cmdname, fmt, ap);
     va_end(ap);
-    if (read) apiCallReplicate(ctx, a.argc, a.argv, moduleCallKeptFrom(a.flags));
+    if (read) apiCallReplicate(ctx, a.argc, a.argv, moduleCallExcludedSinks(a.flags));
     callArgumentsFree(&a);
     return read ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
-/* The client's command, whoever calls it there. */
+/* Replicates the command of the client, whatever the module calls in between. */
 int vmReplicateVerbatim(struct ValkeyModuleCtx *ctx) {
     const struct client *c = ctx->client;
     if (!c || !c->argv) return VALKEYMODULE_ERR;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_client.c - clients for modules: who they are, what they are called, and what state the server is in as
- * seen from one (GetContextFlags). */
+/* api_client.c - clients for modules: their addresses, names and users, and the state of
+ * the server (GetContextFlags). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 
-#define MEMORY_WARNING 0.75 /* of maxmemory */
+#define MEMORY_WARNING 0.75 /* share of maxmemory */
 
 /* ---- Clients ---- */
 
@@ -36,7 +36,7 @@ unsigned long long vmGetClientId(struct ValkeyModuleCtx *ctx) {
     return aof ? UINT64_MAX : ctx->client->id;
 }
 
-/* "ip:port", "[ip]:port" or a path. */
+/* name is "ip:port", "[ip]:port" or a path. */
 static void apiClientSplitAddress(ValkeyModuleClientInfo *info, const char *name) {
     const char *colon = strrchr(name, ':');
     size_t len = colon ? (size_t)(colon - name) : strlen(name);
@@ -52,7 +52,7 @@ static void apiClientSplitAddress(ValkeyModuleClientInfo *info, const char *name
 void clientInfoFill(ValkeyModuleClientInfo *info, struct client *c) {
     static const struct {
         uint32_t flag;
-        uint64_t told;
+        uint64_t info_flag;
     } flags[] = {
         {CLIENT_PUBSUB, VALKEYMODULE_CLIENTINFO_FLAG_PUBSUB},
         {CLIENT_BLOCKED, VALKEYMODULE_CLIENTINFO_FLAG_BLOCKED},
@@ -67,7 +67,7 @@ void clientInfoFill(ValkeyModuleClientInfo *info, struct client *c) {
         {CLIENT_FAKE, VALKEYMODULE_CLIENTINFO_FLAG_FAKE},
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        if (c->flags & flags[i].flag) info->flags |= flags[i].told;
+        if (c->flags & flags[i].flag) info->flags |= flags[i].info_flag;
     }
     if (c->tracking) info->flags |= VALKEYMODULE_CLIENTINFO_FLAG_TRACKING;
     if (c->conn && tlsIs(c->conn)) info->flags |= VALKEYMODULE_CLIENTINFO_FLAG_SSL;
@@ -117,12 +117,12 @@ struct ValkeyModuleString *vmGetClientCertificate(struct ValkeyModuleCtx *ctx, u
     struct client *c = clientById(id);
     sds pem = c && c->conn && tlsIs(c->conn) ? tlsPeerCertificate(c->conn) : NULL;
     if (!pem) return NULL;
-    struct ValkeyModuleString *s = stringTake(pem);
-    contextAuto(ctx, AUTO_STRING, s);
+    struct ValkeyModuleString *s = stringFromSds(pem);
+    contextAutoAdd(ctx, AUTO_STRING, s);
     return s;
 }
 
-/* Those of another node, whose keys it has been asked to take. */
+/* Tells whether another node moves slots to us through this client. */
 static bool apiClientBringsSlots(const struct client *c) {
     return client_imports_slots && client_imports_slots(c);
 }
@@ -143,7 +143,7 @@ static int apiClientFlagsOfClient(const struct client *c) {
     return flags;
 }
 
-/* What the client itself runs, and those around it. */
+/* Flags of the calls that are running: of c itself and of calls around it. */
 static int apiClientFlagsOfCalls(const struct client *c) {
     int flags = script_run.name ? VALKEYMODULE_CTX_FLAGS_LUA : 0;
     for (const struct call *call = call_running; call; call = call->outer) {
@@ -198,7 +198,8 @@ static int apiClientFlagsOfServer(void) {
 
 int vmGetContextFlags(struct ValkeyModuleCtx *ctx) {
     const struct client *c = ctx ? ctx->client : NULL;
-    bool resp3 = ctx && ctx->thread_reply && ctx->thread_reply->resp == 3; /* of the client that waits */
+    bool resp3 =
+        ctx && ctx->thread_reply && ctx->thread_reply->resp == 3; /* protocol of the blocked client */
     return (c ? apiClientFlagsOfClient(c) : 0) | (resp3 ? VALKEYMODULE_CTX_FLAGS_RESP3 : 0) |
            apiClientFlagsOfCalls(c) | apiClientFlagsOfServer() | apiClientFlagsOfMemory();
 }

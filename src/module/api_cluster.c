@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_cluster.c - other nodes for modules, and messages to them (data/server_state/cluster_view.h).
  *
- * A message goes to the modules of the same name; on the bus that is a number, made of names of nine
- * characters and 0 for all others. */
+ * A message goes to the modules of the sender's name. On the bus the name is a number, made of the
+ * characters of a name of nine characters, and 0 for all other names. */
 #include <string.h>
 
 #include "base/key_slot.h"
@@ -13,7 +13,7 @@
 #include "module/api.h"
 #include "module/parts.h"
 
-#define NAME_LEN     9  /* of modules with a number of their own; 6 bits for each character, */
+#define NAME_LEN     9  /* length of names that have a number; 6 bits for each character, */
 #define VERSION_BITS 10 /* as in the ids of types */
 
 _Static_assert(CLUSTER_VIEW_ID == VALKEYMODULE_NODE_ID_LEN, "ids are the interface's");
@@ -27,7 +27,7 @@ struct receiver {
 };
 static struct receiver *receivers;
 
-static uint64_t moduleNumber(const struct module *m) {
+static uint64_t apiClusterModuleNumber(const struct module *m) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     uint64_t id = 0;
     if (sdslen(m->name) != NAME_LEN) return 0;
@@ -68,7 +68,7 @@ static void apiClusterReceived(const char *from, uint64_t id, uint8_t type, stru
 void vmRegisterClusterMessageReceiver(struct ValkeyModuleCtx *ctx, uint8_t type,
                                       ValkeyModuleClusterMessageReceiver callback) {
     if (!cluster_enabled) return;
-    uint64_t id = moduleNumber(ctx->module);
+    uint64_t id = apiClusterModuleNumber(ctx->module);
     struct receiver **at = apiClusterFind(id, type);
     if (!callback) {
         if (*at) apiClusterDrop(at);
@@ -82,7 +82,7 @@ void vmRegisterClusterMessageReceiver(struct ValkeyModuleCtx *ctx, uint8_t type,
 int vmSendClusterMessage(struct ValkeyModuleCtx *ctx, const char *target_id, uint8_t type, const char *msg,
                          uint32_t len) {
     if (!cluster_enabled) return VALKEYMODULE_ERR;
-    bool sent = cluster_view.send(target_id, moduleNumber(ctx->module), type, strN(msg, len));
+    bool sent = cluster_view.send(target_id, apiClusterModuleNumber(ctx->module), type, strN(msg, len));
     return sent ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
@@ -96,7 +96,7 @@ size_t vmGetClusterSize(void) {
     return cluster_enabled ? cluster_view.nodes(NULL, NULL) : 0;
 }
 
-/* A NULL behind the last: who frees them needs no count. */
+/* Returns an array that ends with NULL, so that it can be freed without its count. */
 char **vmGetClusterNodesList(struct ValkeyModuleCtx *ctx, size_t *numnodes) {
     (void)ctx;
     if (!cluster_enabled) return NULL;
@@ -169,7 +169,7 @@ const char *vmClusterCanonicalKeyNameInSlot(unsigned int slot) {
     return slot < KEY_SLOTS ? cluster_view.slotTag((int)slot) : NULL;
 }
 
-static void apiClusterForget(struct module *m) {
+static void apiClusterForgetModule(struct module *m) {
     for (struct receiver **at = &receivers; *at;) {
         if ((*at)->module == m)
             apiClusterDrop(at);
@@ -178,7 +178,7 @@ static void apiClusterForget(struct module *m) {
     }
 }
 
-static const char *apiClusterKeepsSlots(void) {
+static const char *apiClusterModuleAgainstMigration(void) {
     for (const struct module *m = modules; m; m = m->next) {
         bool built_in = !m->file;
         if (!built_in && !(m->options & VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION)) return m->name;
@@ -188,6 +188,6 @@ static const char *apiClusterKeepsSlots(void) {
 
 void clusterPartInit(void) {
     cluster_view_message = apiClusterReceived;
-    cluster_view_keeps_slots = apiClusterKeepsSlots;
-    moduleOnUnload(apiClusterForget);
+    cluster_view_keeps_slots = apiClusterModuleAgainstMigration;
+    moduleOnUnload(apiClusterForgetModule);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_command.c - commands of modules: their specs, made while OnLoad runs, and the way from commandRun to
- * their functions. What COMMAND tells of them: api_command_info.c. */
+/* api_command.c - commands of modules: their specs, made while OnLoad runs, and the call of their functions.
+ * api_command_info.c has what COMMAND shows of them. */
 #include "module/api_command.h"
 
 #include <ctype.h>
@@ -19,11 +19,11 @@
 #include "module/block.h"
 #include "module/parts.h"
 
-static struct ValkeyModuleCommand *all;
+static struct ValkeyModuleCommand *module_commands;
 static struct {
     const struct module *module;
     int count;
-} new_categories; /* of the module that is loading */
+} new_categories; /* created by the module that is being loaded */
 
 /* ---- Arguments ---- */
 
@@ -48,12 +48,12 @@ static void moduleCommandRun(struct client *c) {
     contextOpen(&ctx, command->module, c, CTX_COMMAND);
     stringArgsOpen(&args, c->argv, c->argc);
     if (__builtin_expect(c->flags & CLIENT_REEXECUTING, 0))
-        blockedRunAgain(&ctx, args.argv, args.argc);
+        moduleBlockRunCallback(&ctx, args.argv, args.argc);
     else
         command->function(&ctx, args.argv, args.argc);
     stringArgsClose(&args);
     contextClose(&ctx);
-    propagateSuppress(c); /* the module has said what shall be */
+    propagateSuppress(c); /* the module has requested what is propagated */
 }
 
 int vmWrongArity(struct ValkeyModuleCtx *ctx) {
@@ -75,10 +75,10 @@ int vmRedactClientCommandArgument(struct ValkeyModuleCtx *ctx, int pos) {
     return VALKEYMODULE_OK;
 }
 
-/* ---- Keys and channels that the command itself tells ---- */
+/* ---- Positions of keys and channels, from the command itself ---- */
 
-static int apiCommandAskForPositions(const struct serverCommand *cmd, const struct str *argv, int argc,
-                                     unsigned what, struct keyRef **keys) {
+static int apiCommandGetPositions(const struct serverCommand *cmd, const struct str *argv, int argc,
+                                  unsigned what, struct keyRef **keys) {
     struct ValkeyModuleCommand *command = moduleCommandOf(cmd);
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
@@ -87,7 +87,7 @@ static int apiCommandAskForPositions(const struct serverCommand *cmd, const stru
     command->function(&ctx, args.argv, args.argc);
     stringArgsClose(&args);
     int count = 0;
-    for (int i = 0; i < ctx.position_count; i++) { /* those beyond the arguments are none */
+    for (int i = 0; i < ctx.position_count; i++) { /* positions beyond the arguments do not count */
         if (ctx.positions[i].pos < argc) ctx.positions[count++] = ctx.positions[i];
     }
     *keys = count ? ctx.positions : NULL;
@@ -96,14 +96,14 @@ static int apiCommandAskForPositions(const struct serverCommand *cmd, const stru
     return count;
 }
 
-static int apiCommandAskForKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
-                                struct keyRef **keys) {
-    return apiCommandAskForPositions(cmd, argv, argc, CTX_KEY_POSITIONS, keys);
+static int apiCommandGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                             struct keyRef **keys) {
+    return apiCommandGetPositions(cmd, argv, argc, CTX_KEY_POSITIONS, keys);
 }
 
-static int apiCommandAskForChannels(const struct serverCommand *cmd, const struct str *argv, int argc,
-                                    struct keyRef **channels) {
-    return apiCommandAskForPositions(cmd, argv, argc, CTX_CHANNEL_POSITIONS, channels);
+static int apiCommandGetChannels(const struct serverCommand *cmd, const struct str *argv, int argc,
+                                 struct keyRef **channels) {
+    return apiCommandGetPositions(cmd, argv, argc, CTX_CHANNEL_POSITIONS, channels);
 }
 
 int vmIsKeysPositionRequest(struct ValkeyModuleCtx *ctx) {
@@ -130,13 +130,13 @@ void vmKeyAtPos(struct ValkeyModuleCtx *ctx, int pos) {
 
 void moduleCommandChooseKeys(struct ValkeyModuleCommand *command) {
     struct commandSpec *spec = &command->spec;
-    bool told = spec->key_spec_count > 0;
+    bool complete = spec->key_spec_count > 0;
     for (int i = 0; i < spec->key_spec_count; i++) {
         const struct keySpec *k = &spec->key_specs[i];
         bool known = k->begin != KEYS_BEGIN_UNKNOWN && k->find != KEYS_FIND_UNKNOWN;
-        told &= known && !(k->flags & (KEY_INCOMPLETE | KEY_VARIABLE_FLAGS));
+        complete &= known && !(k->flags & (KEY_INCOMPLETE | KEY_VARIABLE_FLAGS));
     }
-    spec->getkeys = command->module_flags & MODULE_GETKEYS && !told ? apiCommandAskForKeys : NULL;
+    spec->getkeys = command->module_flags & MODULE_GETKEYS && !complete ? apiCommandGetKeys : NULL;
 }
 
 /* ---- Flags, names ---- */
@@ -149,7 +149,7 @@ static const struct flagName flag_words[] = {
     {CMD_NOSCRIPT, "deny-script"},
     {CMD_LOADING, "allow-loading"},
     {CMD_PUBSUB, "pubsub"},
-    {0, "random"}, /* of no meaning any more */
+    {0, "random"}, /* obsolete, without effect */
     {CMD_BLOCKING, "blocking"},
     {CMD_STALE, "allow-stale"},
     {CMD_SKIP_MONITOR, "no-monitor"},
@@ -167,7 +167,7 @@ static const struct flagName flag_words[] = {
     {0, NULL},
 };
 
-/* False: there is a word that is none of them. */
+/* Parses flags. Returns false if a word is unknown. */
 static bool apiCommandReadFlags(const char *text, uint64_t *flags) {
     int n;
     bool known = true;
@@ -183,13 +183,13 @@ static bool apiCommandReadFlags(const char *text, uint64_t *flags) {
     return known;
 }
 
-static bool apiCommandNameIsGood(const char *name) {
+static bool apiCommandNameIsValid(const char *name) {
     return *name && !strpbrk(name, " \r\n|@=,");
 }
 
 /* ---- Making ---- */
 
-/* The triple becomes one spec, of which nobody knows what it does to its keys. */
+/* Turns the triple into one key spec, with flags for unknown effects. */
 static void apiCommandSpecFromTriple(struct ValkeyModuleCommand *command, int first, int last, int step) {
     if (!first) return;
     struct keySpec *spec = zcalloc(1, sizeof *spec);
@@ -214,7 +214,7 @@ static struct ValkeyModuleCommand *apiCommandMake(struct module *m, struct Valke
                                                   const char *name, ValkeyModuleCmdFunc function,
                                                   const char *words, int first, int last, int step) {
     uint64_t flags = 0;
-    if (!apiCommandNameIsGood(name) || (words && !apiCommandReadFlags(words, &flags))) return NULL;
+    if (!apiCommandNameIsValid(name) || (words && !apiCommandReadFlags(words, &flags))) return NULL;
     if (flags & MODULE_NO_CLUSTER && cluster_enabled) return NULL;
     struct ValkeyModuleCommand *command = zcalloc(1, sizeof *command);
     command->module = m;
@@ -227,7 +227,7 @@ static struct ValkeyModuleCommand *apiCommandMake(struct module *m, struct Valke
         .proc = function ? moduleCommandRun : NULL,
         .arity = function && !parent ? -1 : -2,
         .flags = CMD_MODULE | (flags & ~MODULE_FLAGS) | (flags & MODULE_GETKEYS ? CMD_MOVABLE_KEYS : 0),
-        .getchannels = flags & CMD_HAS_CHANNELS ? apiCommandAskForChannels : NULL,
+        .getchannels = flags & CMD_HAS_CHANNELS ? apiCommandGetChannels : NULL,
     };
     apiCommandSpecFromTriple(command, first, last, step);
     moduleCommandChooseKeys(command);
@@ -236,8 +236,8 @@ static struct ValkeyModuleCommand *apiCommandMake(struct module *m, struct Valke
         moduleCommandFree(command);
         return NULL;
     }
-    command->next = all;
-    all = command;
+    command->next = module_commands;
+    module_commands = command;
     return command;
 }
 
@@ -306,11 +306,11 @@ int vmSetCommandACLCategories(struct ValkeyModuleCommand *command, const char *c
     return VALKEYMODULE_OK;
 }
 
-/* ---- Their end ---- */
+/* ---- Unloading ---- */
 
-/* Subcommands before their containers: they have been made behind them, and so stand in front. */
+/* Removes subcommands before their containers: they were created later, so they come first in the list. */
 static void apiCommandRemoveCommands(struct module *m) {
-    moduleListRemoveIf(struct ValkeyModuleCommand, command, all, command->module == m) {
+    moduleListRemoveIf(struct ValkeyModuleCommand, command, module_commands, command->module == m) {
         commandRemove(command->command);
         moduleCommandFree(command);
     }
@@ -318,8 +318,8 @@ static void apiCommandRemoveCommands(struct module *m) {
     new_categories.module = NULL;
 }
 
-static const char *apiCommandRulesNameThem(struct module *m) {
-    for (struct ValkeyModuleCommand *command = all; command; command = command->next) {
+static const char *apiCommandAclObjection(struct module *m) {
+    for (struct ValkeyModuleCommand *command = module_commands; command; command = command->next) {
         if (command->module != m || command->command->parent) continue;
         sds rule = aclRuleAbout(strOf(command->spec.name));
         if (!rule) continue;
@@ -333,7 +333,7 @@ static const char *apiCommandRulesNameThem(struct module *m) {
     return NULL;
 }
 
-void moduleCommandsInit(void) {
+void commandPartInit(void) {
     moduleOnUnload(apiCommandRemoveCommands);
-    moduleAddObjection(apiCommandRulesNameThem);
+    moduleAddObjection(apiCommandAclObjection);
 }

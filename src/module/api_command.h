@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_command.h - a command of a module; api_command.c and api_command_info.c share it. */
+/* api_command.h - a command of a module, as api_command.c and api_command_info.c share it. */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "commands/cmd_grammar.h"
 #include "module/api.h"
 
-/* What only modules say of their commands; bits beside those of commands/cmd_spec.h. */
+/* Flags that only commands of modules have, in bits that commands/cmd_spec.h does not use. */
 #define MODULE_GETKEYS    (1ull << 60)
 #define MODULE_NO_CLUSTER (1ull << 61)
 #define MODULE_FLAGS      (3ull << 60)
@@ -18,7 +18,7 @@ struct ValkeyModuleCommand {
     uint64_t module_flags;
     struct serverCommand *command;
     struct module *module;
-    ValkeyModuleCmdFunc function; /* NULL: it is a container */
+    ValkeyModuleCmdFunc function; /* NULL: a container of subcommands */
     bool has_info;                /* SetCommandInfo has been called */
     struct ValkeyModuleCommand *next;
 };
@@ -26,7 +26,7 @@ struct ValkeyModuleCommand {
 static inline struct ValkeyModuleCommand *moduleCommandOf(const struct serverCommand *cmd) {
     return (struct ValkeyModuleCommand *)((char *)cmd->spec - offsetof(struct ValkeyModuleCommand, spec));
 }
-/* Which of the two says where its keys are: its key specs if they tell all, else its own function
- * (getkeys-api) if it has one. */
+/* Chooses how keys are found: by the command's key specs if they are complete, else by its own function if
+ * it has the flag getkeys-api. */
 void moduleCommandChooseKeys(struct ValkeyModuleCommand *command);
-void moduleCommandInfoFree(struct ValkeyModuleCommand *command); /* what its spec points to */
+void moduleCommandInfoFree(struct ValkeyModuleCommand *command); /* frees what its spec points to */

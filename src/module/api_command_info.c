@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_command_info.c - what COMMAND tells of modules' commands: SetCommandInfo checks and copies it, and
- * where keys are. Part of api_command.h.
+/* api_command_info.c - what COMMAND shows of modules' commands, which SetCommandInfo checks and copies, and
+ * the positions of keys. Part of api_command.h.
  *
- * The module's arrays are stepped through with the sizes that its header knew (info->version). */
+ * Elements of the module's arrays have the sizes that its version of the header knew (info->version). */
 #include <errno.h>
 #include <string.h>
 
@@ -28,9 +28,9 @@ static bool apiCommandInfoExactlyOne(uint64_t bits) {
     return bits && !(bits & (bits - 1));
 }
 
-/* ---- Is it good? ---- */
+/* ---- Checks ---- */
 
-static bool apiCommandInfoHistoryIsGood(const ValkeyModuleCommandInfo *info) {
+static bool apiCommandInfoHistoryIsValid(const ValkeyModuleCommandInfo *info) {
     const ValkeyModuleCommandHistoryEntry *h;
     for (int i = 0; info->history; i++) {
         h = apiCommandInfoElement(info->history, info->version->sizeof_historyentry, i);
@@ -40,7 +40,7 @@ static bool apiCommandInfoHistoryIsGood(const ValkeyModuleCommandInfo *info) {
     return true;
 }
 
-static bool apiCommandInfoKeySpecIsGood(const ValkeyModuleCommandKeySpec *k) {
+static bool apiCommandInfoKeySpecIsValid(const ValkeyModuleCommandKeySpec *k) {
     if (!apiCommandInfoExactlyOne(k->flags & KEY_WAYS))
         return apiCommandInfoRefuse("a key spec needs one of RO, RW, OW and RM");
     if (k->flags & KEY_CHANGES && !apiCommandInfoExactlyOne(k->flags & KEY_CHANGES))
@@ -64,20 +64,20 @@ static int apiCommandInfoKeySpecCount(const ValkeyModuleCommandInfo *info) {
     return n;
 }
 
-static bool apiCommandInfoKeySpecsAreGood(const ValkeyModuleCommandInfo *info) {
+static bool apiCommandInfoKeySpecsAreValid(const ValkeyModuleCommandInfo *info) {
     for (int i = 0, n = apiCommandInfoKeySpecCount(info); i < n; i++) {
-        if (!apiCommandInfoKeySpecIsGood(
+        if (!apiCommandInfoKeySpecIsValid(
                 apiCommandInfoElement(info->key_specs, info->version->sizeof_keyspec, i)))
             return false;
     }
     return true;
 }
 
-static bool apiCommandInfoArgsAreGood(const ValkeyModuleCommandArg *args, const ValkeyModuleCommandInfo *info,
-                                      int keys);
+static bool apiCommandInfoArgsAreValid(const ValkeyModuleCommandArg *args,
+                                       const ValkeyModuleCommandInfo *info, int keys);
 
-static bool apiCommandInfoArgIsGood(const ValkeyModuleCommandArg *a, const ValkeyModuleCommandInfo *info,
-                                    int keys) {
+static bool apiCommandInfoArgIsValid(const ValkeyModuleCommandArg *a, const ValkeyModuleCommandInfo *info,
+                                     int keys) {
     bool is_key = a->type == VALKEYMODULE_ARG_TYPE_KEY;
     bool has_parts = a->type == VALKEYMODULE_ARG_TYPE_ONEOF || a->type == VALKEYMODULE_ARG_TYPE_BLOCK;
     unsigned known =
@@ -93,15 +93,15 @@ static bool apiCommandInfoArgIsGood(const ValkeyModuleCommandArg *a, const Valke
     if ((unsigned)a->flags & ~known) return apiCommandInfoRefuse("unknown flags of an argument");
     if (has_parts != (a->subargs != NULL))
         return apiCommandInfoRefuse("only a choice and a block have parts, and always");
-    return !a->subargs || apiCommandInfoArgsAreGood(a->subargs, info, keys);
+    return !a->subargs || apiCommandInfoArgsAreValid(a->subargs, info, keys);
 }
 
-static bool apiCommandInfoArgsAreGood(const ValkeyModuleCommandArg *args, const ValkeyModuleCommandInfo *info,
-                                      int keys) {
+static bool apiCommandInfoArgsAreValid(const ValkeyModuleCommandArg *args,
+                                       const ValkeyModuleCommandInfo *info, int keys) {
     for (int i = 0; args; i++) {
         const ValkeyModuleCommandArg *a = apiCommandInfoElement(args, info->version->sizeof_arg, i);
         if (!a->name) break;
-        if (!apiCommandInfoArgIsGood(a, info, keys)) return false;
+        if (!apiCommandInfoArgIsValid(a, info, keys)) return false;
     }
     return true;
 }
@@ -173,7 +173,7 @@ static struct commandArg *apiCommandInfoCopyArgs(const ValkeyModuleCommandArg *a
         if (!a->name) break;
         copy[i] = (struct commandArg){
             .name = apiCommandInfoCopyText(a->name),
-            .type = (enum commandArgType)a->type, /* in the same order */
+            .type = (enum commandArgType)a->type, /* both enums have the same order */
             .key_spec = a->type == VALKEYMODULE_ARG_TYPE_KEY ? a->key_spec_index + 1 : 0,
             .token = apiCommandInfoCopyText(a->token),
             .since = apiCommandInfoCopyText(a->since),
@@ -197,7 +197,7 @@ static void apiCommandInfoFreeKeySpecs(struct commandSpec *spec) {
     zfree((void *)spec->key_specs);
 }
 
-/* They take the place of the triple's. */
+/* Replaces the key spec that was made from the triple. */
 static void apiCommandInfoTakeKeySpecs(struct commandSpec *spec, const ValkeyModuleCommandInfo *info) {
     int n = apiCommandInfoKeySpecCount(info);
     if (!n) return;
@@ -211,11 +211,11 @@ static void apiCommandInfoTakeKeySpecs(struct commandSpec *spec, const ValkeyMod
 }
 
 int vmSetCommandInfo(struct ValkeyModuleCommand *command, const ValkeyModuleCommandInfo *info) {
-    bool good = info->version || apiCommandInfoRefuse("no version");
-    good = good && apiCommandInfoHistoryIsGood(info) && apiCommandInfoKeySpecsAreGood(info);
-    good = good && apiCommandInfoArgsAreGood(info->args, info, apiCommandInfoKeySpecCount(info));
-    if (!good || command->has_info) {
-        errno = good ? EEXIST : EINVAL;
+    bool valid = info->version || apiCommandInfoRefuse("no version");
+    valid = valid && apiCommandInfoHistoryIsValid(info) && apiCommandInfoKeySpecsAreValid(info);
+    valid = valid && apiCommandInfoArgsAreValid(info->args, info, apiCommandInfoKeySpecCount(info));
+    if (!valid || command->has_info) {
+        errno = valid ? EEXIST : EINVAL;
         return VALKEYMODULE_ERR;
     }
     struct commandSpec *spec = &command->spec;
@@ -225,7 +225,7 @@ int vmSetCommandInfo(struct ValkeyModuleCommand *command, const ValkeyModuleComm
     spec->history = apiCommandInfoCopyHistory(info);
     spec->tips = apiCommandInfoCopyTips(info->tips);
     spec->args = apiCommandInfoCopyArgs(info->args, info);
-    ioThreadsHold(); /* they look at it */
+    ioThreadsHold(); /* they read the spec */
     if (info->arity) spec->arity = info->arity;
     ioThreadsRelease();
     apiCommandInfoTakeKeySpecs(spec, info);
@@ -235,7 +235,7 @@ int vmSetCommandInfo(struct ValkeyModuleCommand *command, const ValkeyModuleComm
     return VALKEYMODULE_OK;
 }
 
-/* ---- Its end ---- */
+/* ---- Freeing ---- */
 
 static void apiCommandInfoFreeArgs(const struct commandArg *args) {
     for (const struct commandArg *a = args; a && a->name; a++) {
@@ -263,9 +263,10 @@ void moduleCommandInfoFree(struct ValkeyModuleCommand *command) {
     apiCommandInfoFreeKeySpecs(spec);
 }
 
-/* ---- The keys of any command ---- */
+/* ---- Keys of any command ---- */
 
-/* Two arrays of the module's; errno says why there is none: ENOENT, EINVAL, or 0: it has no keys. */
+/* Returns two arrays, which the module frees, or NULL with errno: ENOENT (no such command), EINVAL (arity),
+ * 0 (no keys). */
 int *vmGetCommandKeysWithFlags(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc,
                                int *num_keys, int **out_flags) {
     (void)ctx;

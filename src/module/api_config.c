@@ -5,9 +5,9 @@
  *     CONFIG SET ──▶ registry/config.h ──▶ apiConfigSetText ─┴─▶ apiConfigReadText ──▶ the module's setter
  *     CONFIG GET, REWRITE ◀── registry ◀── apiConfigGetText ◀── the module's getter
  *
- * The value is the module's: for the registry such a directive is a SPECIAL one. How words become numbers and
- * back is what the registry does for its own (the directive `typed`, which is nowhere registered, and whose
- * variable is `value`); numbers without sign and sets of words are ours. */
+ * The module owns the value, so the registry knows such a directive as a SPECIAL one. Conversion between
+ * words and numbers is left to the registry by means of a second directive, `typed`, which is not registered
+ * and whose variable is `value`. Only unsigned numbers and sets of words are converted here. */
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 #include "module/parts.h"
 #include "registry/config.h"
 
-#define REASON_MAX 255 /* bytes of what a module says against a value */
+#define REASON_MAX 255 /* bytes of a module's error text */
 
 #define FLAGS_KNOWN                                                                                          \
     (VALKEYMODULE_CONFIG_IMMUTABLE | VALKEYMODULE_CONFIG_SENSITIVE | VALKEYMODULE_CONFIG_HIDDEN |            \
@@ -37,12 +37,13 @@ struct moduleConfigValue {
     int e;
     int64_t i;
     uint64_t u;
-    struct ValkeyModuleString *s; /* NULL: none; who reads a word owns it, a getter's is the module's */
+    struct ValkeyModuleString
+        *s; /* NULL: none. A value read from text owns it; a getter's value belongs to the module */
 };
 
-/* An apply function and its data: directives that have both in common share it. */
+/* An apply function and its data. Directives with the same function and data share one. */
 struct moduleApply {
-    struct configApply apply; /* first: the registry knows it by that */
+    struct configApply apply; /* first member: the registry passes it */
     struct moduleApply *next;
     struct module *module;
     ValkeyModuleConfigApplyFunc fn;
@@ -57,7 +58,7 @@ struct moduleConfig {
     sds name;       /* module.name */
     const char *short_name;
     struct configDirective shown, typed;
-    struct moduleConfigValue value; /* that of typed */
+    struct moduleConfigValue value; /* the variable of typed */
     struct moduleConfigValue def;
     uint64_t unsigned_min, unsigned_max;
     union {
@@ -77,13 +78,13 @@ struct moduleConfig {
     void *priv;
 };
 
-static struct moduleConfig *all;
+static struct moduleConfig *module_configs;
 static struct moduleApply *applies;
-static const struct module *untold; /* has directives, and has not called LoadConfigs since */
+static const struct module *unloaded_configs; /* has registered directives without LoadConfigs after them */
 
-/* ---- Words and values ---- */
+/* ---- From text to values ---- */
 
-static struct moduleConfig *apiConfigOf(const struct configDirective *shown) {
+static struct moduleConfig *apiConfigFromDirective(const struct configDirective *shown) {
     return (struct moduleConfig *)((char *)shown - offsetof(struct moduleConfig, shown));
 }
 
@@ -99,7 +100,7 @@ static bool apiConfigReadUnsigned(const struct moduleConfig *mc, struct str word
     return false;
 }
 
-/* All of the words have to be known ones. */
+/* Parses several words; each of them has to be known. */
 static bool apiConfigReadBits(struct moduleConfig *mc, struct str text, int *bits, const char **err) {
     int n;
     bool ok = true;
@@ -113,7 +114,7 @@ static bool apiConfigReadBits(struct moduleConfig *mc, struct str text, int *bit
     return ok && n ? true : configParse(&mc->typed, STR(""), err) && false;
 }
 
-/* The value that a text means; its string, if it is one, is the caller's. */
+/* Parses a value. If it has a string, the caller releases it. */
 static bool apiConfigReadText(struct moduleConfig *mc, struct str text, struct moduleConfigValue *v,
                               const char **err) {
     *v = (struct moduleConfigValue){0};
@@ -129,7 +130,7 @@ static bool apiConfigReadText(struct moduleConfig *mc, struct str text, struct m
     return true;
 }
 
-static struct moduleConfigValue apiConfigValueNow(const struct moduleConfig *mc) {
+static struct moduleConfigValue apiConfigGetValue(const struct moduleConfig *mc) {
     struct moduleConfigValue v = {0};
     switch (mc->kind) {
     case KIND_BOOL: v.b = mc->get.b(mc->short_name, mc->priv) != 0; break;
@@ -149,7 +150,7 @@ static bool apiConfigSameValue(const struct moduleConfigValue *a, const struct m
     return a->b == b->b && a->e == b->e && a->i == b->i && a->u == b->u && apiConfigSameString(a->s, b->s);
 }
 
-/* The reason that a module gives, if it does; its string is freed. */
+/* Returns the reason that a module has given, or NULL. Releases its string. */
 static const char *apiConfigTakeReason(struct ValkeyModuleString *reason) {
     if (!reason) return NULL;
     struct str text = stringText(reason);
@@ -174,19 +175,19 @@ static bool apiConfigSetValue(const struct moduleConfig *mc, const struct module
     return result == VALKEYMODULE_OK;
 }
 
-/* A value that it has already is not set again. */
+/* Sets a value unless it is the present one. */
 static bool apiConfigSetText(struct moduleConfig *mc, struct str text, const char **err) {
     struct moduleConfigValue v, now;
     if (!apiConfigReadText(mc, text, &v, err)) return false;
-    now = apiConfigValueNow(mc);
+    now = apiConfigGetValue(mc);
     bool ok = apiConfigSameValue(&v, &now) || apiConfigSetValue(mc, &v, err);
     if (v.s) stringRelease(v.s);
     return ok;
 }
 
-/* ---- Values and words ---- */
+/* ---- From values to text ---- */
 
-/* One name for all of it, or those of its parts. */
+/* Returns the name of the whole value if there is one, else the names of its bits. */
 static sds apiConfigBitsText(const struct moduleConfig *mc, int bits) {
     sds text = sdsempty();
     int left = bits;
@@ -213,15 +214,15 @@ static sds apiConfigTextOf(struct moduleConfig *mc, const struct moduleConfigVal
 }
 
 static sds apiConfigGetText(const struct configDirective *shown) {
-    struct moduleConfig *mc = apiConfigOf(shown);
-    struct moduleConfigValue v = apiConfigValueNow(mc);
+    struct moduleConfig *mc = apiConfigFromDirective(shown);
+    struct moduleConfigValue v = apiConfigGetValue(mc);
     return apiConfigTextOf(mc, &v);
 }
 
-/* As it stands in a file. */
+/* Returns the value as a configuration file has it. */
 static sds apiConfigGetLine(const struct configDirective *shown) {
-    struct moduleConfig *mc = apiConfigOf(shown);
-    struct moduleConfigValue v = apiConfigValueNow(mc);
+    struct moduleConfig *mc = apiConfigFromDirective(shown);
+    struct moduleConfigValue v = apiConfigGetValue(mc);
     int64_t bytes = mc->kind == KIND_UNSIGNED ? (int64_t)v.u : v.i;
     if (mc->flags & VALKEYMODULE_CONFIG_MEMORY && bytes >= 0) return configAppendMemory(sdsempty(), bytes);
     if (mc->kind == KIND_STRING && !v.s) return sdsempty();
@@ -234,9 +235,9 @@ static sds apiConfigGetLine(const struct configDirective *shown) {
 
 static bool apiConfigSetFromRegistry(const struct configDirective *shown, int argc, const struct str *argv,
                                      const char **err) {
-    (void)argc; /* 1: it does not take more */
+    (void)argc; /* always 1 */
     *err = NULL;
-    return apiConfigSetText(apiConfigOf(shown), argv[0], err);
+    return apiConfigSetText(apiConfigFromDirective(shown), argv[0], err);
 }
 
 /* ---- Applying ---- */
@@ -269,7 +270,7 @@ static struct configApply *apiConfigApplyFor(struct module *m, ValkeyModuleConfi
 
 /* ---- Registering ---- */
 
-static bool apiConfigNameIsGood(const char *name) {
+static bool apiConfigNameIsValid(const char *name) {
     for (const char *p = name; *p; p++) {
         if (isalnum((unsigned char)*p) || *p == '_' || *p == '-') continue;
         serverLog(LL_WARNING, "The character %c is not allowed in the name %s of a module's directive", *p,
@@ -279,7 +280,7 @@ static bool apiConfigNameIsGood(const char *name) {
     return *name;
 }
 
-static bool apiConfigFlagsAreGood(enum moduleConfigKind kind, unsigned flags) {
+static bool apiConfigFlagsAreValid(enum moduleConfigKind kind, unsigned flags) {
     const char *why = NULL;
     if (flags & ~(unsigned)FLAGS_KNOWN)
         why = "A directive of a module has a flag that does not exist";
@@ -314,13 +315,13 @@ static void apiConfigFreeConfig(struct moduleConfig *mc) {
     zfree(mc);
 }
 
-/* NULL, and errno: it may not be. It is not known to anybody before apiConfigFinish(). */
-static struct moduleConfig *apiConfigBegin(struct ValkeyModuleCtx *ctx, const char *name,
-                                           enum moduleConfigKind kind, unsigned flags, void *priv) {
+/* Creates a directive, which apiConfigFinish registers. Returns NULL and sets errno if it is not allowed. */
+static struct moduleConfig *apiConfigCreate(struct ValkeyModuleCtx *ctx, const char *name,
+                                            enum moduleConfigKind kind, unsigned flags, void *priv) {
     errno = EBUSY;
     if (!ctx->module || !ctx->module->loading) return NULL;
     errno = EINVAL;
-    if (!apiConfigFlagsAreGood(kind, flags) || !apiConfigNameIsGood(name)) return NULL;
+    if (!apiConfigFlagsAreValid(kind, flags) || !apiConfigNameIsValid(name)) return NULL;
     struct moduleConfig *mc = zcalloc(1, sizeof *mc);
     mc->module = ctx->module;
     mc->kind = kind;
@@ -349,17 +350,17 @@ static int apiConfigFinish(struct moduleConfig *mc, ValkeyModuleConfigApplyFunc 
         errno = EALREADY;
         return VALKEYMODULE_ERR;
     }
-    struct moduleConfig **end = &all;
+    struct moduleConfig **end = &module_configs;
     while (*end) end = &(*end)->next;
     *end = mc;
-    untold = mc->module;
+    unloaded_configs = mc->module;
     return VALKEYMODULE_OK;
 }
 
 int vmRegisterBoolConfig(struct ValkeyModuleCtx *ctx, const char *name, int default_val, unsigned int flags,
                          ValkeyModuleConfigGetBoolFunc getfn, ValkeyModuleConfigSetBoolFunc setfn,
                          ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
-    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_BOOL, flags, privdata);
+    struct moduleConfig *mc = apiConfigCreate(ctx, name, KIND_BOOL, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     mc->typed = (struct configDirective){.type = CONFIG_TYPE_BOOL, .var.b = &mc->value.b};
     mc->def.b = default_val != 0;
@@ -372,7 +373,7 @@ int vmRegisterNumericConfig(struct ValkeyModuleCtx *ctx, const char *name, long 
                             unsigned int flags, long long min, long long max,
                             ValkeyModuleConfigGetNumericFunc getfn, ValkeyModuleConfigSetNumericFunc setfn,
                             ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
-    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_NUMBER, flags, privdata);
+    struct moduleConfig *mc = apiConfigCreate(ctx, name, KIND_NUMBER, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     mc->typed = (struct configDirective){.type = CONFIG_TYPE_INT,
                                          .flags = flags & VALKEYMODULE_CONFIG_MEMORY ? CONFIG_MEMORY : 0,
@@ -391,7 +392,7 @@ int vmRegisterUnsignedNumericConfig(struct ValkeyModuleCtx *ctx, const char *nam
                                     ValkeyModuleConfigGetUnsignedNumericFunc getfn,
                                     ValkeyModuleConfigSetUnsignedNumericFunc setfn,
                                     ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
-    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_UNSIGNED, flags, privdata);
+    struct moduleConfig *mc = apiConfigCreate(ctx, name, KIND_UNSIGNED, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     mc->unsigned_min = min;
     mc->unsigned_max = max;
@@ -405,7 +406,7 @@ int vmRegisterStringConfig(struct ValkeyModuleCtx *ctx, const char *name, const 
                            unsigned int flags, ValkeyModuleConfigGetStringFunc getfn,
                            ValkeyModuleConfigSetStringFunc setfn, ValkeyModuleConfigApplyFunc applyfn,
                            void *privdata) {
-    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_STRING, flags, privdata);
+    struct moduleConfig *mc = apiConfigCreate(ctx, name, KIND_STRING, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     mc->def.s = default_val ? stringNew(strOf(default_val)) : NULL;
     mc->get.s = getfn;
@@ -417,7 +418,7 @@ int vmRegisterEnumConfig(struct ValkeyModuleCtx *ctx, const char *name, int defa
                          const char **enum_values, const int *int_values, int num_enum_vals,
                          ValkeyModuleConfigGetEnumFunc getfn, ValkeyModuleConfigSetEnumFunc setfn,
                          ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
-    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_ENUM, flags, privdata);
+    struct moduleConfig *mc = apiConfigCreate(ctx, name, KIND_ENUM, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     struct configEnum *names = zcalloc((size_t)num_enum_vals + 1, sizeof *names);
     for (int i = 0; i < num_enum_vals; i++)
@@ -429,7 +430,7 @@ int vmRegisterEnumConfig(struct ValkeyModuleCtx *ctx, const char *name, int defa
     return apiConfigFinish(mc, applyfn);
 }
 
-/* ---- Values that wait for their module ---- */
+/* ---- Values whose module is not loaded yet ---- */
 
 struct pendingConfig {
     sds name, value;
@@ -488,7 +489,7 @@ void pendingConfigsLog(void) {
 
 /* ---- LoadConfigs ---- */
 
-/* A string without a default is not set when nobody has given a value. */
+/* A string without a default is set only if there is a pending value. */
 static bool apiConfigSetDefault(const struct moduleConfig *mc) {
     const char *err = NULL;
     if (mc->kind == KIND_STRING && !mc->def.s) return true;
@@ -509,36 +510,36 @@ static bool apiConfigSetPending(struct moduleConfig *mc, struct pendingConfig *p
 int vmLoadConfigs(struct ValkeyModuleCtx *ctx) {
     if (!ctx->module || !ctx->module->loading) return VALKEYMODULE_ERR;
     bool ok = true;
-    for (struct moduleConfig *mc = all; mc && ok; mc = mc->next) {
+    for (struct moduleConfig *mc = module_configs; mc && ok; mc = mc->next) {
         if (mc->module != ctx->module) continue;
         struct pendingConfig *p = apiConfigTakePending(sdsview(mc->name));
         ok = p ? apiConfigSetPending(mc, p) : apiConfigSetDefault(mc);
     }
-    if (ok && untold == ctx->module) untold = NULL;
+    if (ok && unloaded_configs == ctx->module) unloaded_configs = NULL;
     return ok ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
-static bool apiConfigConfigsAreSet(struct module *m) {
-    if (untold != m) return true;
+static bool apiConfigCheckLoaded(struct module *m) {
+    if (unloaded_configs != m) return true;
     serverLog(LL_WARNING,
               "The module did not call LoadConfigs, so its directives have no values and it is unloaded");
     return false;
 }
 
-/* ---- Their end ---- */
+/* ---- Unloading ---- */
 
 static void apiConfigRemoveConfigs(struct module *m) {
-    moduleListRemoveIf(struct moduleConfig, mc, all, mc->module == m) {
+    moduleListRemoveIf(struct moduleConfig, mc, module_configs, mc->module == m) {
         configRemove(&mc->shown);
         apiConfigFreeConfig(mc);
     }
     moduleListRemoveIf(struct moduleApply, a, applies, a->module == m) {
         zfree(a);
     }
-    if (untold == m) untold = NULL;
+    if (unloaded_configs == m) unloaded_configs = NULL;
 }
 
 void configPartInit(void) {
-    moduleOnLoaded(apiConfigConfigsAreSet);
+    moduleOnLoaded(apiConfigCheckLoaded);
     moduleOnUnload(apiConfigRemoveConfigs);
 }

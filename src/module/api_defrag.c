@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_defrag.c - defragmentation of what modules have allocated (data/lifetime/defrag.h). A value that takes
- * long is done in pieces: the module keeps in a cursor where it is. */
+/* api_defrag.c - defragmentation of what modules have allocated (data/lifetime/defrag.h). A large value is
+ * done in pieces: the module saves its position in a cursor. */
 #include "base/clock.h"
 #include "base/zmalloc.h"
 #include "module/module_type.h"
 #include "module/parts.h"
 
 struct ValkeyModuleDefragCtx {
-    const struct object *o; /* NULL: what is behind no key */
+    const struct object *o; /* NULL: memory that belongs to no key */
     int dbid;
     struct ValkeyModuleString *key;
-    struct defragCursor *at; /* NULL: all of it in one call */
+    struct defragCursor *at; /* NULL: the whole value is done in one call */
 };
 
 void *vmDefragAlloc(struct ValkeyModuleDefragCtx *ctx, void *ptr) {
@@ -18,7 +18,7 @@ void *vmDefragAlloc(struct ValkeyModuleDefragCtx *ctx, void *ptr) {
     return ptr ? defragMove(NULL, ptr) : NULL;
 }
 
-/* One that others know, too, stays where it is. */
+/* A string that has other references is not moved. */
 struct ValkeyModuleString *vmDefragValkeyModuleString(struct ValkeyModuleDefragCtx *ctx,
                                                       struct ValkeyModuleString *str) {
     if (!str || str->refs != 1) return NULL;
@@ -67,7 +67,7 @@ bool moduleTypeDefrag(struct db *db, struct object *o, struct defragCursor *at) 
     return late && more;
 }
 
-/* ---- What is behind no key ---- */
+/* ---- Memory that belongs to no key ---- */
 
 struct globalDefrag {
     struct globalDefrag *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_dict.c - dictionaries of modules: a radix tree, in the order of the keys' bytes. A value is any
- * pointer, which the tree cannot hold (it takes even addresses only): it lies in a box. */
+/* api_dict.c - dictionaries of modules: a radix tree, in the order of the keys' bytes. The tree holds even
+ * addresses only, but a value may be any pointer, so each value lies in a box. */
 #include <string.h>
 
 #include "base/zmalloc.h"
@@ -13,7 +13,7 @@ struct ValkeyModuleDict {
 };
 struct ValkeyModuleDictIter {
     struct raxIterator it;
-    bool fresh; /* what has been sought is the next one */
+    bool fresh; /* the element of the last seek has not been returned yet */
 };
 struct box {
     void *value;
@@ -22,7 +22,7 @@ struct box {
 struct ValkeyModuleDict *vmCreateDict(struct ValkeyModuleCtx *ctx) {
     struct ValkeyModuleDict *d = zmalloc(sizeof *d);
     raxInit(&d->tree);
-    contextAuto(ctx, AUTO_DICT, d);
+    contextAutoAdd(ctx, AUTO_DICT, d);
     return d;
 }
 
@@ -33,7 +33,7 @@ static void apiDictFreeDict(void *what) {
 }
 
 void vmFreeDict(struct ValkeyModuleCtx *ctx, struct ValkeyModuleDict *d) {
-    contextAutoForget(ctx, AUTO_DICT, d);
+    contextAutoRemove(ctx, AUTO_DICT, d);
     apiDictFreeDict(d);
 }
 
@@ -112,7 +112,7 @@ int vmDictDel(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *
 
 /* ---- Iterators ---- */
 
-/* False: it is no operator. A place that is not there is the end. */
+/* Returns false if op is no operator. A seek to an absent element puts the iterator at its end. */
 static bool apiDictSeek(struct ValkeyModuleDictIter *di, const char *op, struct str key) {
     static const char *const operators[] = {"^", "$", ">", ">=", "<", "<=", "=="};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
@@ -123,8 +123,8 @@ static bool apiDictSeek(struct ValkeyModuleDictIter *di, const char *op, struct 
     return false;
 }
 
-static struct ValkeyModuleDictIter *apiDictStartAt(struct ValkeyModuleDict *d, const char *op,
-                                                   struct str key) {
+static struct ValkeyModuleDictIter *apiDictCreateIterator(struct ValkeyModuleDict *d, const char *op,
+                                                          struct str key) {
     struct ValkeyModuleDictIter *di = zcalloc(1, sizeof *di);
     raxStart(&di->it, &d->tree);
     apiDictSeek(di, op, key);
@@ -133,11 +133,11 @@ static struct ValkeyModuleDictIter *apiDictStartAt(struct ValkeyModuleDict *d, c
 
 struct ValkeyModuleDictIter *vmDictIteratorStartC(struct ValkeyModuleDict *d, const char *op, void *key,
                                                   size_t keylen) {
-    return apiDictStartAt(d, op, strN(key, keylen));
+    return apiDictCreateIterator(d, op, strN(key, keylen));
 }
 struct ValkeyModuleDictIter *vmDictIteratorStart(struct ValkeyModuleDict *d, const char *op,
                                                  struct ValkeyModuleString *key) {
-    return apiDictStartAt(d, op, key ? stringText(key) : strN("", 0));
+    return apiDictCreateIterator(d, op, key ? stringText(key) : strN("", 0));
 }
 void vmDictIteratorStop(struct ValkeyModuleDictIter *di) {
     raxStop(&di->it);
@@ -150,7 +150,7 @@ int vmDictIteratorReseek(struct ValkeyModuleDictIter *di, const char *op, struct
     return apiDictSeek(di, op, key ? stringText(key) : strN("", 0));
 }
 
-/* What has been sought is yielded first. */
+/* Returns the element of the last seek first, then moves. */
 static bool apiDictStep(struct ValkeyModuleDictIter *di, bool (*move)(struct raxIterator *it),
                         void **dataptr) {
     if (!di->it.valid) return false;
@@ -195,5 +195,5 @@ int vmDictCompare(struct ValkeyModuleDictIter *di, const char *op, struct Valkey
 }
 
 void dictPartInit(void) {
-    contextSetRelease(AUTO_DICT, apiDictFreeDict);
+    contextSetAutoFree(AUTO_DICT, apiDictFreeDict);
 }

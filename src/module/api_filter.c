@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_filter.c - command filters: modules that see, and may change, what is asked before anybody looks it up.
+/* api_filter.c - command filters: functions of modules that see each request before its command is looked
+ * up, and may change it.
  *
  *     request ──▶ the row of admission ──▶ strings ──▶ filter, filter ... ──▶ unchanged: it runs as it is
  *                 (idle without filters)                                 └──▶ another request runs instead
  *
- * A blocked command that is tried again, and what EXEC runs, have been through already. */
+ * Filters do not see a blocked command that runs again, nor the commands that EXEC runs: they have seen them
+ * when they arrived. */
 #include <string.h>
 
 #include "base/zmalloc.h"
@@ -19,7 +21,7 @@
 struct ValkeyModuleCommandFilter {
     struct ValkeyModuleCommandFilter *next; /* in order of registration */
     struct module *module;
-    ValkeyModuleCommandFilterFunc fn; /* NULL: it has gone, while filters run */
+    ValkeyModuleCommandFilterFunc fn; /* NULL: unregistered while filters were running */
     int flags;
 };
 
@@ -31,7 +33,7 @@ struct ValkeyModuleCommandFilterCtx {
 };
 
 static struct ValkeyModuleCommandFilter *filters;
-static int running; /* calls of filters, one within the other */
+static int running; /* depth of nested runs of the filters */
 
 /* ---- Arguments ---- */
 
@@ -81,7 +83,7 @@ unsigned long long vmCommandFilterGetClientId(struct ValkeyModuleCommandFilterCt
 
 /* ---- Running ---- */
 
-static void apiFilterSweep(void) {
+static void apiFilterFreeUnregistered(void) {
     if (running) return;
     moduleListRemoveIf(struct ValkeyModuleCommandFilter, f, filters, !f->fn) {
         zfree(f);
@@ -89,7 +91,7 @@ static void apiFilterSweep(void) {
     admissionIdle(RULE_FILTER, !filters);
 }
 
-static void apiFilterCallFilters(struct ValkeyModuleCommandFilterCtx *fctx) {
+static void apiFilterRunAll(struct ValkeyModuleCommandFilterCtx *fctx) {
     running++;
     for (struct ValkeyModuleCommandFilter *f = filters; f; f = f->next) {
         if (!f->fn) continue;
@@ -99,12 +101,12 @@ static void apiFilterCallFilters(struct ValkeyModuleCommandFilterCtx *fctx) {
     running--;
 }
 
-struct request *moduleFilter(const struct client *c, const struct request *r) {
+struct request *moduleFilterApply(const struct client *c, const struct request *r) {
     if (!filters) return NULL;
     struct ValkeyModuleCommandFilterCtx fctx = {.argc = r->argc, .room = r->argc, .client = c};
     fctx.argv = zmalloc((size_t)r->argc * sizeof *fctx.argv);
     for (int i = 0; i < r->argc; i++) fctx.argv[i] = stringNew(r->argv[i]);
-    apiFilterCallFilters(&fctx);
+    apiFilterRunAll(&fctx);
     struct request *replacement = NULL;
     if (fctx.changed && fctx.argc) {
         struct str *views = zmalloc((size_t)fctx.argc * sizeof *views);
@@ -119,10 +121,10 @@ struct request *moduleFilter(const struct client *c, const struct request *r) {
     return replacement;
 }
 
-static enum admission apiFilterCheckFilter(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission apiFilterCheckRequest(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (r == call_replacement) return ADMITTED; /* it comes from here */
-    struct request *replacement = moduleFilter(c, r);
+    if (r == call_replacement) return ADMITTED; /* a filter has made it */
+    struct request *replacement = moduleFilterApply(c, r);
     if (!replacement) return ADMITTED;
     call_replacement = replacement;
     return REPLACED;
@@ -141,11 +143,11 @@ struct ValkeyModuleCommandFilter *vmRegisterCommandFilter(struct ValkeyModuleCtx
     return f;
 }
 
-/* Nobody is between its list and its end then: rules do not become idle within a check. */
-static void apiFilterSweepSoon(struct client *c) {
+/* Runs between calls, when no rule is being checked: a rule must not become idle during its own check. */
+static void apiFilterFreeBetweenCalls(struct client *c) {
     (void)c;
-    apiFilterSweep();
-    callHookIdle(apiFilterSweepSoon, true);
+    apiFilterFreeUnregistered();
+    callHookIdle(apiFilterFreeBetweenCalls, true);
 }
 
 int vmUnregisterCommandFilter(struct ValkeyModuleCtx *ctx, struct ValkeyModuleCommandFilter *filter) {
@@ -153,7 +155,7 @@ int vmUnregisterCommandFilter(struct ValkeyModuleCtx *ctx, struct ValkeyModuleCo
     while (f && f != filter) f = f->next;
     if (!f || f->module != ctx->module) return VALKEYMODULE_ERR;
     f->fn = NULL;
-    callHookIdle(apiFilterSweepSoon, false);
+    callHookIdle(apiFilterFreeBetweenCalls, false);
     return VALKEYMODULE_OK;
 }
 
@@ -168,13 +170,13 @@ static void apiFilterRemoveFilters(struct module *m) {
     for (struct ValkeyModuleCommandFilter *f = filters; f; f = f->next) {
         if (f->module == m) f->fn = NULL;
     }
-    callHookIdle(apiFilterSweepSoon, false);
-    apiFilterSweep();
+    callHookIdle(apiFilterFreeBetweenCalls, false);
+    apiFilterFreeUnregistered();
 }
 
 void filterPartInit(void) {
-    admissionFill(RULE_FILTER, apiFilterCheckFilter);
+    admissionFill(RULE_FILTER, apiFilterCheckRequest);
     admissionIdle(RULE_FILTER, true);
-    callAddHook(BETWEEN_CALLS, apiFilterSweepSoon, true);
+    callAddHook(BETWEEN_CALLS, apiFilterFreeBetweenCalls, true);
     moduleOnUnload(apiFilterRemoveFilters);
 }

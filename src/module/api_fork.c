@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_fork.c - children of modules (data/child.h): one of any kind at a time. */
+/* api_fork.c - child processes of modules (data/child.h); only one child of any kind runs at a time. */
 #define _GNU_SOURCE /* dladdr */
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 
 static struct {
     pid_t pid;
-    ValkeyModuleForkDoneHandler done; /* NULL: nobody is to be told */
+    ValkeyModuleForkDoneHandler done; /* NULL: there is no callback */
     void *data;
 } forked;
 
@@ -43,7 +43,7 @@ void vmSendChildHeartbeat(double progress) {
 
 int vmExitFromChild(int retcode) {
     if (childIs()) childExit(retcode);
-    return VALKEYMODULE_ERR; /* there is no child to end */
+    return VALKEYMODULE_ERR; /* this process is no child */
 }
 
 int vmKillForkChild(int child_pid) {
@@ -53,7 +53,7 @@ int vmKillForkChild(int child_pid) {
     return VALKEYMODULE_OK;
 }
 
-/* A child does not say whose it is; its callback does. */
+/* Tells whether m has made the child. Its callback shows it: it lies in the module's file. */
 static bool apiForkBelongsTo(void *code, const struct module *m) {
     Dl_info of_code, of_module;
     void *entry = m->file ? moduleFileSymbol(m->file, "ValkeyModule_OnLoad") : NULL;
@@ -62,11 +62,11 @@ static bool apiForkBelongsTo(void *code, const struct module *m) {
            of_code.dli_fbase == of_module.dli_fbase;
 }
 
-static void apiForkForget(struct module *m) {
+static void apiForkForgetModule(struct module *m) {
     if (childRunning() == CHILD_MODULE && forked.done && apiForkBelongsTo((void *)forked.done, m))
         forked.done = NULL;
 }
 
 void forkPartInit(void) {
-    moduleOnUnload(apiForkForget);
+    moduleOnUnload(apiForkForgetModule);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_hash.c - keys that hold a hash. */
+/* api_hash.c - module functions for keys that hold a hash. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define SET_FLAGS                                                                                            \
     (VALKEYMODULE_HASH_NX | VALKEYMODULE_HASH_XX | VALKEYMODULE_HASH_CFIELDS | VALKEYMODULE_HASH_COUNT_ALL)
 
-/* The next field of the variable arguments; ptr NULL: there are no more. */
+/* Returns the next field of the variable arguments; ptr NULL: the end. */
 static struct str apiHashNextField(va_list *ap, int flags) {
     if (flags & VALKEYMODULE_HASH_CFIELDS) {
         const char *field = va_arg(*ap, const char *);
@@ -20,8 +20,8 @@ static struct str apiHashNextField(va_list *ap, int flags) {
     return field ? stringText(field) : strN(NULL, 0);
 }
 
-/* How it counts. */
-static int apiHashSetOne(struct hash *h, struct str field, struct ValkeyModuleString *value, int flags) {
+/* Sets one field and returns by how much it counts in the result. */
+static int apiHashSetField(struct hash *h, struct str field, struct ValkeyModuleString *value, int flags) {
     bool there = hashGet(h, field, NULL);
     if ((flags & VALKEYMODULE_HASH_XX && !there) || (flags & VALKEYMODULE_HASH_NX && there)) return 0;
     if (value == VALKEYMODULE_HASH_DELETE) return hashRemove(h, field);
@@ -45,7 +45,7 @@ int vmHashSet(struct ValkeyModuleKey *key, int flags, ...) {
     va_list ap;
     va_start(ap, flags);
     for (struct str field; (field = apiHashNextField(&ap, flags)).ptr;)
-        counted += apiHashSetOne(&h, field, va_arg(ap, struct ValkeyModuleString *), flags);
+        counted += apiHashSetField(&h, field, va_arg(ap, struct ValkeyModuleString *), flags);
     va_end(ap);
     hashCommit(&h, key->db, moduleKeyName(key), o);
     errno = counted ? 0 : ENOENT;
@@ -72,14 +72,14 @@ int vmHashGet(struct ValkeyModuleKey *key, int flags, ...) {
     return VALKEYMODULE_OK;
 }
 
-/* ---- Values that are the module's ---- */
+/* ---- Values by reference ---- */
 
-/* The text is copied: a hash keeps nothing that is not its own, and the module's buffer may go before it. */
+/* Copies the text, because a hash owns its values and the module could free the buffer earlier. */
 int vmHashSetStringRef(struct ValkeyModuleKey *key, struct ValkeyModuleString *field, const char *buf,
                        size_t len) {
     struct hash h;
     struct object *o = key ? moduleKeyObject(key) : NULL;
-    if (!moduleKeyWrites(key) || !o || o->type != OBJ_HASH || !field || !buf) return VALKEYMODULE_ERR;
+    if (!moduleKeyIsWritable(key) || !o || o->type != OBJ_HASH || !field || !buf) return VALKEYMODULE_ERR;
     hashOpen(&h, o);
     if (!hashGet(&h, stringText(field), NULL)) return -1;
     hashSet(&h, stringText(field), (struct hashInput){.text = strN(buf, len), .owned = HASH_ELSEWHERE}, true);
@@ -87,7 +87,7 @@ int vmHashSetStringRef(struct ValkeyModuleKey *key, struct ValkeyModuleString *f
     return VALKEYMODULE_OK;
 }
 
-/* 1 also says that it is no hash. */
+/* Returns 1 if the key holds no hash, too. */
 int vmHashHasStringRef(struct ValkeyModuleKey *key, struct ValkeyModuleString *field) {
     struct hash h;
     struct object *o = key ? moduleKeyObject(key) : NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_info.c - modules in INFO: a line about each, and sections of their own.
  *
- *     # module_section        a function of the module is called with a ValkeyModuleInfoCtx, and says section
- *     module_field:value      by section what it has; those that nobody has asked for it is told to skip
- *     module_dict:a=1,b=2     (InfoAddSection returns an error) */
+ *     # module_section        A function of the module is called with a ValkeyModuleInfoCtx and adds its
+ *     module_field:value      sections one by one. For a section that was not requested, InfoAddSection
+ *     module_dict:a=1,b=2     returns an error and the fields that follow are dropped. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -17,13 +17,13 @@
 struct ValkeyModuleInfoCtx {
     const struct module *module;
     sds text;
-    const struct str *wanted; /* names of sections; NULL: all */
+    const struct str *wanted; /* names of requested sections; NULL: all */
     int wanted_count;
     bool in_section, in_dict;
-    bool dict_begins; /* no field so far */
+    bool dict_begins; /* no field has been added yet */
 };
 
-/* Modules with a function, in the order of their loads. */
+/* Modules with a function, in the order of registration. */
 struct informer {
     struct informer *next;
     const struct module *module;
@@ -43,7 +43,7 @@ int vmRegisterInfoFunc(struct ValkeyModuleCtx *ctx, ValkeyModuleInfoFunc cb) {
     return VALKEYMODULE_OK;
 }
 
-/* ---- What they add ---- */
+/* ---- Adding sections and fields ---- */
 
 static bool apiInfoIsWanted(const struct ValkeyModuleInfoCtx *ctx, struct str section) {
     for (int i = 0; i < ctx->wanted_count; i++) {
@@ -52,7 +52,7 @@ static bool apiInfoIsWanted(const struct ValkeyModuleInfoCtx *ctx, struct str se
     return !ctx->wanted;
 }
 
-/* Appends a name in which nothing looks like the end of it. */
+/* Appends a name, in which _ replaces the characters that would end it. */
 static sds apiInfoAddName(sds s, const char *name) {
     for (const char *p = name; *p; p++) s = sdscatlen(s, strchr("#:\r\n", *p) ? "_" : p, 1);
     return s;
@@ -137,7 +137,7 @@ int vmInfoAddFieldULongLong(struct ValkeyModuleInfoCtx *ctx, const char *field, 
 
 /* ---- INFO ---- */
 
-static sds apiInfoAsk(sds s, const struct str *wanted, int count, bool for_crash) {
+static sds apiInfoCollect(sds s, const struct str *wanted, int count, bool for_crash) {
     for (const struct informer *i = informers; i; i = i->next) {
         struct ValkeyModuleInfoCtx ctx = {
             .module = i->module, .text = s, .wanted = wanted, .wanted_count = count};
@@ -148,15 +148,16 @@ static sds apiInfoAsk(sds s, const struct str *wanted, int count, bool for_crash
     return s;
 }
 
-static sds moduleSections(sds s, const struct str *names, int count) {
+static sds apiInfoRequestedSections(sds s, const struct str *names, int count) {
     for (int i = 0; i < count; i++) {
-        if (strIs(names[i], "everything") || strIs(names[i], "modules")) return apiInfoAsk(s, NULL, 0, false);
+        if (strIs(names[i], "everything") || strIs(names[i], "modules"))
+            return apiInfoCollect(s, NULL, 0, false);
     }
-    return count ? apiInfoAsk(s, names, count, false) : s;
+    return count ? apiInfoCollect(s, names, count, false) : s;
 }
 
 sds moduleInfoForCrash(void) {
-    return apiInfoAsk(sdsempty(), NULL, 0, true);
+    return apiInfoCollect(sdsempty(), NULL, 0, true);
 }
 
 static sds apiInfoAddOptions(sds s, unsigned options) {
@@ -176,12 +177,12 @@ static sds apiInfoAddOptions(sds s, unsigned options) {
     return s;
 }
 
-static sds apiInfoModulesInfo(sds s) {
+static sds apiInfoModulesSection(sds s) {
     for (const struct module *m = modules; m; m = m->next) {
         s = apiInfoAddName(sdscat(s, "module:name="), m->name);
         s = sdscatprintf(s, ",ver=%d,api=%d,filters=%d,usedby=[", m->ver, m->apiver, moduleFilterCount(m));
-        s = sharedApiUsers(s, m);
-        s = sharedApiSources(sdscat(s, "],using=["), m);
+        s = sharedApiAppendUsers(s, m);
+        s = sharedApiAppendSources(sdscat(s, "],using=["), m);
         s = apiInfoAddOptions(sdscat(s, "],options=["), m->options);
         s = sdscat(s, "]\r\n");
     }
@@ -195,7 +196,7 @@ static void apiInfoRemoveInformer(struct module *m) {
 }
 
 void infoPartInit(void) {
-    infoRegister("modules", apiInfoModulesInfo);
-    infoOnNames(moduleSections);
+    infoRegister("modules", apiInfoModulesSection);
+    infoOnNames(apiInfoRequestedSections);
     moduleOnUnload(apiInfoRemoveInformer);
 }

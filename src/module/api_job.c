@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_job.c - what a module does behind the command that it has been notified of: within the same unit, when
- * the keyspace is as that command has left it. */
+/* api_job.c - jobs that a module adds while it is notified of an event. They run after the command that
+ * caused the event, in the same execution unit, when the command has changed the keyspace completely. */
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "command/loading.h"
@@ -33,7 +33,7 @@ static void apiJobDrop(struct moduleJob *j) {
     zfree(j);
 }
 
-/* A job may add others. */
+/* Runs all jobs, including jobs that jobs add. */
 static void apiJobRunJobs(void) {
     while (first) {
         struct moduleJob *j = apiJobTake();
@@ -46,7 +46,7 @@ static void apiJobRunJobs(void) {
     }
 }
 
-/* Of notifications that came outside of any unit. */
+/* Runs jobs of notifications that came outside of an execution unit. */
 static void apiJobRunLate(void *nothing) {
     (void)nothing;
     moduleUnitBegin();
@@ -66,12 +66,11 @@ int vmAddPostNotificationJob(struct ValkeyModuleCtx *ctx, ValkeyModulePostNotifi
     if (propagation.depth)
         propagateAtUnitEnd(apiJobRunJobs);
     else if (alone)
-        mainTell(apiJobRunLate, NULL);
+        mainThreadPost(apiJobRunLate, NULL);
     return VALKEYMODULE_OK;
 }
 
-/* Its jobs are not run any more. */
-static void apiJobDropJobs(struct module *m) {
+static void apiJobForgetModule(struct module *m) {
     moduleListRemoveIf(struct moduleJob, j, first, j->module == m) {
         apiJobDrop(j);
     }
@@ -80,5 +79,5 @@ static void apiJobDropJobs(struct module *m) {
 }
 
 void jobPartInit(void) {
-    moduleOnUnload(apiJobDropJobs);
+    moduleOnUnload(apiJobForgetModule);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_key.c - keys of modules: opening, closing, deleting, time to live, use, and strings as values. */
+/* api_key.c - keys for modules: opening, closing, deleting, time to live, use, and strings as values. */
 #include <errno.h>
 #include <string.h>
 
@@ -64,8 +64,8 @@ void moduleKeyInit(struct ValkeyModuleKey *key, struct db *db, struct ValkeyModu
     key->mode = mode;
 }
 
-void moduleKeyDrop(struct ValkeyModuleKey *key) {
-    moduleKeyWalkEnd(key);
+void moduleKeyFree(struct ValkeyModuleKey *key) {
+    moduleKeyEndWalk(key);
     stringRelease(key->name);
 }
 
@@ -87,20 +87,20 @@ struct ValkeyModuleKey *vmOpenKey(struct ValkeyModuleCtx *ctx, struct ValkeyModu
     moduleKeyInit(key, c->db, keyname, (unsigned)mode);
     key->ctx = ctx;
     key->client = c;
-    contextAuto(ctx, AUTO_KEY, key);
+    contextAutoAdd(ctx, AUTO_KEY, key);
     return key;
 }
 
-void moduleKeyWalkEnd(struct ValkeyModuleKey *key) {
+void moduleKeyEndWalk(struct ValkeyModuleKey *key) {
     if (key->walk == WALK_LIST) listTypeStop(&key->list.it);
     if (key->walk == WALK_STREAM) streamStop(&key->stream.it);
     key->walk = WALK_NONE;
 }
 
-/* Those who watch the key, or wait for its stream, hear of it now. */
+/* Closes a key. Clients that watch it, or wait for its stream, are signaled now. */
 static void apiKeyCloseKey(void *what) {
     struct ValkeyModuleKey *key = what;
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     bool implicit = !key->ctx || !key->ctx->module ||
                     !(key->ctx->module->options & VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
     if (key->mode & VALKEYMODULE_WRITE) {
@@ -114,18 +114,18 @@ static void apiKeyCloseKey(void *what) {
 
 void vmCloseKey(struct ValkeyModuleKey *key) {
     if (!key) return;
-    contextAutoForget(key->ctx, AUTO_KEY, key);
+    contextAutoRemove(key->ctx, AUTO_KEY, key);
     apiKeyCloseKey(key);
 }
 
-bool moduleKeyIs(struct ValkeyModuleKey *key, int type, unsigned mode, bool absent_ok) {
+bool moduleKeyCheck(struct ValkeyModuleKey *key, int type, unsigned mode, bool absent_ok) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
     errno = !key ? EINVAL : o ? (o->type != (unsigned)type ? ENOTSUP : 0) : (absent_ok ? 0 : ENOTSUP);
     if (!errno && (key->mode & mode) != mode) errno = EBADF;
     return !errno;
 }
 
-/* ---- What it is ---- */
+/* ---- Properties ---- */
 
 int vmKeyType(struct ValkeyModuleKey *key) {
     static const int types[] = {
@@ -170,8 +170,8 @@ int vmGetDbIdFromModuleKey(struct ValkeyModuleKey *key) {
 /* ---- Deleting, time to live ---- */
 
 static int apiKeyDeleteKey(struct ValkeyModuleKey *key, bool async) {
-    if (!moduleKeyWrites(key)) return VALKEYMODULE_ERR;
-    moduleKeyWalkEnd(key);
+    if (!moduleKeyIsWritable(key)) return VALKEYMODULE_ERR;
+    moduleKeyEndWalk(key);
     if (async)
         dbDeleteAsync(key->db, moduleKeyName(key));
     else
@@ -198,9 +198,9 @@ mstime_t vmGetExpire(struct ValkeyModuleKey *key) {
 }
 
 int vmSetAbsExpire(struct ValkeyModuleKey *key, mstime_t expire) {
-    struct object *o = moduleKeyWrites(key) ? moduleKeyObject(key) : NULL;
+    struct object *o = moduleKeyIsWritable(key) ? moduleKeyObject(key) : NULL;
     if (!o || expire < VALKEYMODULE_NO_EXPIRE) return VALKEYMODULE_ERR;
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     if (expire == VALKEYMODULE_NO_EXPIRE)
         dbRemoveExpire(key->db, o);
     else
@@ -258,12 +258,12 @@ int vmGetLFU(struct ValkeyModuleKey *key, long long *lfu_freq) {
 
 int vmStringSet(struct ValkeyModuleKey *key, struct ValkeyModuleString *str) {
     char scratch[8];
-    if (!moduleKeyWrites(key) || key->walk != WALK_NONE) return VALKEYMODULE_ERR;
+    if (!moduleKeyIsWritable(key) || key->walk != WALK_NONE) return VALKEYMODULE_ERR;
     dbSet(key->db, moduleKeyName(key), stringValue(stringText(str), scratch), false);
     return VALKEYMODULE_OK;
 }
 
-/* Bytes that are not there as they are read (a number) become so first. */
+/* Returns the bytes of a string. If they are not stored as bytes (a number), they are converted first. */
 char *vmStringDMA(struct ValkeyModuleKey *key, size_t *len, int mode) {
     static char none[1];
     struct object *o = key ? moduleKeyObject(key) : NULL;
@@ -271,7 +271,7 @@ char *vmStringDMA(struct ValkeyModuleKey *key, size_t *len, int mode) {
     *len = 0;
     if (!key || (o && o->type != OBJ_STRING)) return NULL;
     if (!o) return none;
-    if ((mode & VALKEYMODULE_WRITE && moduleKeyWrites(key)) || stringIsInt(o, &number))
+    if ((mode & VALKEYMODULE_WRITE && moduleKeyIsWritable(key)) || stringIsInt(o, &number))
         return stringForWrite(key->db, moduleKeyName(key), o, 0, len);
     struct str text = objectHasPtr(o) ? sdsview(stringSds(o)) : objectEmbedded(o);
     *len = text.len;
@@ -279,7 +279,7 @@ char *vmStringDMA(struct ValkeyModuleKey *key, size_t *len, int mode) {
 }
 
 int vmStringTruncate(struct ValkeyModuleKey *key, size_t newlen) {
-    if (!moduleKeyWrites(key) || newlen > STRING_MAX) return VALKEYMODULE_ERR;
+    if (!moduleKeyIsWritable(key) || newlen > STRING_MAX) return VALKEYMODULE_ERR;
     struct object *o = moduleKeyObject(key);
     if (o && o->type != OBJ_STRING) return VALKEYMODULE_ERR;
     if (!o && !newlen) return VALKEYMODULE_OK;
@@ -293,5 +293,5 @@ int vmStringTruncate(struct ValkeyModuleKey *key, size_t newlen) {
 }
 
 void keyPartInit(void) {
-    contextSetRelease(AUTO_KEY, apiKeyCloseKey);
+    contextSetAutoFree(AUTO_KEY, apiKeyCloseKey);
 }

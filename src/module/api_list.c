@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_list.c - keys that hold a list. Going through one by its positions takes O(1) a step: the place of the
- * last one is kept. */
+/* api_list.c - module functions for keys that hold a list. Stepping through one by index is O(1) per step,
+ * because the key keeps the position of the last access. */
 #include <errno.h>
 
 #include "module/module_key.h"
@@ -10,7 +10,7 @@ static int64_t apiListLength(struct ValkeyModuleKey *key) {
     return o ? (int64_t)listTypeLength(listTypeOpen(o)) : 0;
 }
 
-/* The change is told to the object, and the key goes with its last element. */
+/* Stores a changed list in its object; deletes the key if the list is empty. */
 static void apiListCommit(struct ValkeyModuleKey *key, struct object *o, struct listRef l) {
     if (listTypeLength(l)) {
         listTypeCommit(key->db, o, l);
@@ -20,11 +20,11 @@ static void apiListCommit(struct ValkeyModuleKey *key, struct object *o, struct 
 }
 
 int vmListPush(struct ValkeyModuleKey *key, int where, struct ValkeyModuleString *ele) {
-    if (!ele || !moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, true)) {
+    if (!ele || !moduleKeyCheck(key, OBJ_LIST, VALKEYMODULE_WRITE, true)) {
         if (!ele) errno = EINVAL;
         return VALKEYMODULE_ERR;
     }
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     struct str text = stringText(ele);
     enum listEnd end = where == VALKEYMODULE_LIST_HEAD ? LIST_LEFT : LIST_RIGHT;
     struct object *o = moduleKeyObject(key);
@@ -39,7 +39,8 @@ int vmListPush(struct ValkeyModuleKey *key, int where, struct ValkeyModuleString
     return VALKEYMODULE_OK;
 }
 
-/* To the element at that position, from where the last one was when that is near. False: errno says why. */
+/* Moves to the element at index, by one step if the last access was beside it. Returns false and sets errno
+ * if there is none. */
 static bool apiListSeek(struct ValkeyModuleKey *key, long index) {
     int64_t len = apiListLength(key), at = index < 0 ? index + len : index;
     if (at < 0 || at >= len) {
@@ -47,14 +48,14 @@ static bool apiListSeek(struct ValkeyModuleKey *key, long index) {
         return false;
     }
     if (key->walk == WALK_LIST) {
-        int64_t away = at - key->list.index;
-        bool near = away >= -1 && away <= 1;
+        int64_t step = at - key->list.index;
+        bool near = step >= -1 && step <= 1;
         bool there =
-            near && (away == 0 || (away > 0 ? listTypeNext(&key->list.it) : listTypePrev(&key->list.it)));
+            near && (step == 0 || (step > 0 ? listTypeNext(&key->list.it) : listTypePrev(&key->list.it)));
         key->list.index = at;
         if (there) return true;
     }
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     if (!listTypeSeek(&key->list.it, listTypeOpen(moduleKeyObject(key)), at)) {
         errno = EDOM;
         return false;
@@ -66,19 +67,19 @@ static bool apiListSeek(struct ValkeyModuleKey *key, long index) {
 
 struct ValkeyModuleString *vmListGet(struct ValkeyModuleKey *key, long index) {
     char digits[LP_INTBUF_SIZE];
-    if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_READ, false) || !apiListSeek(key, index)) return NULL;
+    if (!moduleKeyCheck(key, OBJ_LIST, VALKEYMODULE_READ, false) || !apiListSeek(key, index)) return NULL;
     struct str text = listTypeText(&key->list.it, digits);
     return vmCreateString(key->ctx, text.ptr, text.len);
 }
 
 struct ValkeyModuleString *vmListPop(struct ValkeyModuleKey *key, int where) {
-    if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return NULL;
+    if (!moduleKeyCheck(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return NULL;
     char digits[LP_INTBUF_SIZE];
     int64_t at = where == VALKEYMODULE_LIST_HEAD ? 0 : apiListLength(key) - 1;
     if (!apiListSeek(key, at)) return NULL;
     struct str text = listTypeText(&key->list.it, digits);
     struct ValkeyModuleString *popped = vmCreateString(key->ctx, text.ptr, text.len);
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     struct object *o = moduleKeyObject(key);
     struct listRef l = listTypeOpen(o);
     listTypeDelete(&l, (uint64_t)at, 1);
@@ -89,8 +90,8 @@ struct ValkeyModuleString *vmListPop(struct ValkeyModuleKey *key, int where) {
 
 int vmListSet(struct ValkeyModuleKey *key, long index, struct ValkeyModuleString *value) {
     if (!value) errno = EINVAL;
-    if (!value || !moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
-    moduleKeyWalkEnd(key);
+    if (!value || !moduleKeyCheck(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
+    moduleKeyEndWalk(key);
     struct object *o = moduleKeyObject(key);
     struct listRef l = listTypeOpen(o);
     if (!listTypeSet(&l, index, stringText(value))) {
@@ -101,10 +102,10 @@ int vmListSet(struct ValkeyModuleKey *key, long index, struct ValkeyModuleString
     return VALKEYMODULE_OK;
 }
 
-/* The position is the one that the element has afterwards: the ends are pushes. */
+/* index is the position of the new element after the insertion; at the ends this is a push. */
 int vmListInsert(struct ValkeyModuleKey *key, long index, struct ValkeyModuleString *value) {
     if (!value) errno = EINVAL;
-    if (!value || !moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, true)) return VALKEYMODULE_ERR;
+    if (!value || !moduleKeyCheck(key, OBJ_LIST, VALKEYMODULE_WRITE, true)) return VALKEYMODULE_ERR;
     int64_t len = apiListLength(key), at = index < 0 ? index + len + 1 : index;
     if (at < 0 || at > len) {
         errno = EDOM;
@@ -112,7 +113,7 @@ int vmListInsert(struct ValkeyModuleKey *key, long index, struct ValkeyModuleStr
     }
     if (at == len) return vmListPush(key, VALKEYMODULE_LIST_TAIL, value);
     if (at == 0) return vmListPush(key, VALKEYMODULE_LIST_HEAD, value);
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     struct object *o = moduleKeyObject(key);
     struct listRef l = listTypeOpen(o);
     listTypeInsertAt(&l, (uint64_t)at, stringText(value));
@@ -121,13 +122,13 @@ int vmListInsert(struct ValkeyModuleKey *key, long index, struct ValkeyModuleStr
 }
 
 int vmListDelete(struct ValkeyModuleKey *key, long index) {
-    if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
+    if (!moduleKeyCheck(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
     int64_t len = apiListLength(key), at = index < 0 ? index + len : index;
     if (at < 0 || at >= len) {
         errno = EDOM;
         return VALKEYMODULE_ERR;
     }
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     struct object *o = moduleKeyObject(key);
     struct listRef l = listTypeOpen(o);
     listTypeDelete(&l, (uint64_t)at, 1);

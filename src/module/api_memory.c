@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_memory.c - memory of modules: the server's own, counted like it. All of it may be called by any thread;
- * one that the server has not started is made known to the allocator when it starts or first comes here.
+/* api_memory.c - memory for modules, from the server's allocator and counted with the server's own. All
+ * functions may be called by any thread. A thread that the server has not started is registered with the
+ * allocator when it starts or first comes here.
  *
- * Sizes above 8 are rounded up to 16, so that addresses are multiples of it, as of malloc. */
+ * Sizes above 8 are rounded up to multiples of 16, so that addresses are aligned as malloc's are. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #include "module/parts.h"
 
 #define ALIGNMENT 16
-#define SMALLEST  8 /* what fits into it needs no greater alignment */
+#define SMALLEST  8 /* objects of this size need no greater alignment */
 
 static __thread bool thread_known;
 static pthread_key_t thread_end;
@@ -26,20 +27,20 @@ static void apiMemoryThreadEnds(void *known) {
     zmallocThreadExit();
 }
 
-static void apiMemoryKnowThread(void) {
+static void apiMemoryRegisterThread(void) {
     thread_known = true;
     zmallocThreadStart();
     pthread_setspecific(thread_end, &thread_known);
 }
 
-void moduleThreadEnters(void) {
-    if (__builtin_expect(!thread_known, 0)) apiMemoryKnowThread();
+void moduleThreadRegister(void) {
+    if (__builtin_expect(!thread_known, 0)) apiMemoryRegisterThread();
 }
 
 #if defined(USE_JEMALLOC) && !defined(LEAK_CHECKED)
-/* What a module allocates without us is counted, too (module_open.c), by the thread that does it: what one
- * allocates and another frees would be missing from one side of the sum, if it were not known. So all threads
- * are started here, also those of the libraries of modules. */
+/* Registers threads when they start. Memory that a module allocates through malloc (module_open.c) is
+ * counted by the thread that allocates or frees it, so the sum is only right if all threads are known,
+ * including those of modules' libraries. Therefore pthread_create is replaced. */
 struct threadStart {
     void *(*fn)(void *arg);
     void *arg;
@@ -47,7 +48,7 @@ struct threadStart {
 
 static void *apiMemoryThreadStarts(void *arg) {
     struct threadStart start = *(struct threadStart *)arg;
-    moduleThreadEnters();
+    moduleThreadRegister();
     zfree(arg);
     return start.fn(start.arg);
 }
@@ -58,7 +59,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *restrict th
     static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (!create) *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
     if (!thread_end_made) return create(thread, attr, fn, arg);
-    moduleThreadEnters();
+    moduleThreadRegister();
     struct threadStart *start = zmalloc(sizeof *start);
     *start = (struct threadStart){fn, arg};
     int err = create(thread, attr, apiMemoryThreadStarts, start);
@@ -67,9 +68,9 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *restrict th
 }
 #endif
 
-/* SIZE_MAX: it is too much. */
+/* Returns SIZE_MAX if the size is too large. */
 static size_t apiMemoryAligned(size_t bytes) {
-    moduleThreadEnters();
+    moduleThreadRegister();
     if (bytes <= SMALLEST) return SMALLEST;
     return bytes > SIZE_MAX - ALIGNMENT ? SIZE_MAX : (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
@@ -87,11 +88,11 @@ void *vmTryRealloc(void *ptr, size_t bytes) {
     return ztryrealloc(ptr, apiMemoryAligned(bytes));
 }
 void vmFree(void *ptr) {
-    moduleThreadEnters();
+    moduleThreadRegister();
     zfree(ptr);
 }
 
-/* A product that is too large is refused like any size that is. */
+/* Returns SIZE_MAX if the product overflows, which the allocator refuses. */
 static size_t apiMemoryProductOf(size_t nmemb, size_t size) {
     size_t bytes;
     return __builtin_mul_overflow(nmemb, size, &bytes) ? SIZE_MAX : apiMemoryAligned(bytes);
@@ -110,7 +111,7 @@ char *vmStrdup(const char *str) {
     return memcpy(vmAlloc(bytes), str, bytes);
 }
 
-/* ---- How much ---- */
+/* ---- Sizes ---- */
 
 size_t vmMallocUsableSize(void *ptr) {
     return zmallocSize(ptr);
@@ -128,6 +129,6 @@ float vmGetUsedMemoryRatio(void) {
 }
 
 void memoryPartInit(void) {
-    thread_known = true; /* the main one */
+    thread_known = true; /* of the main thread */
     thread_end_made = pthread_key_create(&thread_end, apiMemoryThreadEnds) == 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_misc.c - time, random bytes, the log, the state of the server, INFO for modules. */
+/* api_misc.c - for modules: time, random bytes, the log, constants of the interface, INFO. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ void vmGetRandomHexChars(char *dst, size_t len) {
     randomHexChars(dst, len);
 }
 
-/* ---- What this server knows ---- */
+/* ---- Constants of this version ---- */
 
 int vmGetServerVersion(void) {
     return SERVER_VERSION;
@@ -56,13 +56,14 @@ int vmGetModuleOptionsAll(void) {
     return 2 * VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION - 1;
 }
 int vmGetOpenKeyModesAll(void) {
-    int effects = 2 * VALKEYMODULE_OPEN_KEY_NOEFFECTS - VALKEYMODULE_OPEN_KEY_NOTOUCH; /* and all between */
+    int effects =
+        2 * VALKEYMODULE_OPEN_KEY_NOEFFECTS - VALKEYMODULE_OPEN_KEY_NOTOUCH; /* and all bits between them */
     return VALKEYMODULE_READ | VALKEYMODULE_WRITE | effects;
 }
 
 /* ---- The log ---- */
 
-static int apiMiscLevelOf(const char *level) {
+static int apiMiscParseLevel(const char *level) {
     if (!strcasecmp(level, VALKEYMODULE_LOGLEVEL_DEBUG)) return LL_DEBUG;
     if (!strcasecmp(level, VALKEYMODULE_LOGLEVEL_NOTICE)) return LL_NOTICE;
     if (!strcasecmp(level, VALKEYMODULE_LOGLEVEL_WARNING)) return LL_WARNING;
@@ -71,7 +72,7 @@ static int apiMiscLevelOf(const char *level) {
 
 void moduleLogV(const struct module *m, const char *level, const char *fmt, va_list ap) {
     char line[LOG_LINE_MAX];
-    int severity = apiMiscLevelOf(level);
+    int severity = apiMiscParseLevel(level);
     if (severity < logGetLevel()) return;
     size_t n = (size_t)snprintf(line, sizeof line, "<%s> ", m ? m->name : "module");
     if (n >= sizeof line) n = sizeof line - 1;
@@ -97,14 +98,14 @@ void vmLatencyAddSample(const char *event, mstime_t latency) {
 /* ---- INFO ---- */
 
 struct ValkeyModuleServerInfoData {
-    sds text; /* lines; where a field has been asked for as a C string, its end is an end mark */
+    sds text; /* lines of INFO; a value that was returned as a C string ends with NUL */
 };
 
 struct ValkeyModuleServerInfoData *vmGetServerInfo(struct ValkeyModuleCtx *ctx, const char *section) {
     struct ValkeyModuleServerInfoData *data = zmalloc(sizeof *data);
     struct str name = section ? strOf(section) : strN(NULL, 0);
     data->text = infoText(&name, section ? 1 : 0);
-    contextAuto(ctx, AUTO_SERVER_INFO, data);
+    contextAutoAdd(ctx, AUTO_SERVER_INFO, data);
     return data;
 }
 
@@ -115,11 +116,11 @@ static void apiMiscFreeServerInfo(void *what) {
 }
 
 void vmFreeServerInfo(struct ValkeyModuleCtx *ctx, struct ValkeyModuleServerInfoData *data) {
-    contextAutoForget(ctx, AUTO_SERVER_INFO, data);
+    contextAutoRemove(ctx, AUTO_SERVER_INFO, data);
     apiMiscFreeServerInfo(data);
 }
 
-/* A field may be one of several in its line: "db0:keys=1,expires=0" has db0, and nothing else. */
+/* Finds a field at the beginning of a line: in "db0:keys=1,expires=0" only db0 is one. */
 static struct str apiMiscInfoFind(const struct ValkeyModuleServerInfoData *data, const char *field) {
     size_t len = strlen(field);
     for (const char *p = data->text, *end = p + sdslen(data->text); p < end;) {
@@ -144,8 +145,8 @@ const char *vmServerInfoGetFieldC(struct ValkeyModuleServerInfoData *data, const
     return value.ptr;
 }
 
-/* out_err may be NULL. */
-static bool apiMiscTold(bool ok, int *out_err) {
+/* Stores the result code, if out_err is not NULL, and returns ok. */
+static bool apiMiscSetResult(bool ok, int *out_err) {
     if (out_err) *out_err = ok ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
     return ok;
 }
@@ -154,22 +155,22 @@ long long vmServerInfoGetFieldSigned(struct ValkeyModuleServerInfoData *data, co
                                      int *out_err) {
     int64_t value;
     struct str text = apiMiscInfoFind(data, field);
-    return apiMiscTold(text.ptr && string2ll(text, &value), out_err) ? value : 0;
+    return apiMiscSetResult(text.ptr && string2ll(text, &value), out_err) ? value : 0;
 }
 
 unsigned long long vmServerInfoGetFieldUnsigned(struct ValkeyModuleServerInfoData *data, const char *field,
                                                 int *out_err) {
     uint64_t value;
     struct str text = apiMiscInfoFind(data, field);
-    return apiMiscTold(text.ptr && string2ull(text, &value), out_err) ? value : 0;
+    return apiMiscSetResult(text.ptr && string2ull(text, &value), out_err) ? value : 0;
 }
 
 double vmServerInfoGetFieldDouble(struct ValkeyModuleServerInfoData *data, const char *field, int *out_err) {
     double value;
     struct str text = apiMiscInfoFind(data, field);
-    return apiMiscTold(text.ptr && string2d(text, &value), out_err) ? value : 0;
+    return apiMiscSetResult(text.ptr && string2d(text, &value), out_err) ? value : 0;
 }
 
 void miscPartInit(void) {
-    contextSetRelease(AUTO_SERVER_INFO, apiMiscFreeServerInfo);
+    contextSetAutoFree(AUTO_SERVER_INFO, apiMiscFreeServerInfo);
 }

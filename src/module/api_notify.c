@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_notify.c - events of the keyspace for modules: who has subscribed is told within the command, before
- * messages go out (data/notify.h). While nobody has, no sink is registered. */
+/* api_notify.c - keyspace events for modules. Subscribers are called within the command, before messages go
+ * out (data/notify.h). The sink is registered only while there are subscribers. */
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "command/call.h"
@@ -15,13 +15,13 @@
 
 struct notifySubscriber {
     struct notifySubscriber *next;
-    struct module *module; /* NULL: it has ended, and goes when nobody is told of anything */
+    struct module *module; /* NULL: unloaded; freed when no event is being delivered */
     ValkeyModuleNotificationFunc callback;
     int classes;
     bool running;
 };
 static struct notifySubscriber *subscribers; /* in order of subscription */
-static int telling;
+static int delivering;
 
 static void apiNotifyKeyspaceEvent(int class, const char *event, struct str key, int dbid);
 
@@ -32,19 +32,20 @@ static void apiNotifyDropEnded(void) {
     }
 }
 
-/* No key expires while subscribers are notified. */
-static bool apiNotifyTelling(void) {
-    return telling;
+/* Vetoes the expiry of keys while subscribers are called. */
+static bool apiNotifyIsDelivering(void) {
+    return delivering;
 }
 
-static bool apiNotifyWants(const struct notifySubscriber *s, int class) {
+static bool apiNotifyMatches(const struct notifySubscriber *s, int class) {
     if (!s->module || !(s->classes & class)) return false;
     return !s->running || s->module->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
 }
 
-/* In the name of the client whose command runs; its database is the key's meanwhile. */
-static void apiNotifyTellOne(struct notifySubscriber *s, int class, const char *event,
-                             struct ValkeyModuleString *key, int dbid) {
+/* Calls one subscriber on behalf of the client whose command runs; the client's database is that of
+ * the key meanwhile. */
+static void apiNotifyCallSubscriber(struct notifySubscriber *s, int class, const char *event,
+                                    struct ValkeyModuleString *key, int dbid) {
     struct ValkeyModuleCtx ctx;
     struct declaredKeys nobodys;
     contextOpen(&ctx, s->module, call_running ? call_running->client : NULL, CTX_KEY_EVENT);
@@ -63,27 +64,27 @@ static void apiNotifyTellOne(struct notifySubscriber *s, int class, const char *
 
 static void apiNotifyKeyspaceEvent(int class, const char *event, struct str text, int dbid) {
     struct ValkeyModuleString *key = NULL;
-    telling++;
+    delivering++;
     for (struct notifySubscriber *s = subscribers; s; s = s->next) {
-        if (!apiNotifyWants(s, class)) continue;
+        if (!apiNotifyMatches(s, class)) continue;
         if (!key) key = stringNew(text);
-        apiNotifyTellOne(s, class, event, key, dbid);
+        apiNotifyCallSubscriber(s, class, event, key, dbid);
     }
     if (key) stringRelease(key);
-    if (--telling == 0) apiNotifyDropEnded();
+    if (--delivering == 0) apiNotifyDropEnded();
 }
 
 static void apiNotifyKeyLeft(struct db *db, struct str key) {
     apiNotifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, db->id);
 }
 
-void notifyKeysThatLeave(void) {
+void notifyEnableKeyLeft(void) {
     data_hooks.keyLeft = apiNotifyKeyLeft;
 }
 
 int vmSubscribeToKeyspaceEvents(struct ValkeyModuleCtx *ctx, int types, ValkeyModuleNotificationFunc cb) {
     if (!subscribers) notifyAddFirstEventSink(apiNotifyKeyspaceEvent);
-    notifyKeysThatLeave();
+    notifyEnableKeyLeft();
     data_hooks.dropBegins = propagateBegin;
     data_hooks.dropEnds = propagateEnd;
     struct notifySubscriber **end = &subscribers;
@@ -120,14 +121,14 @@ int vmPublishMessageShard(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString
     return (int)receivers;
 }
 
-static void apiNotifyForget(struct module *m) {
+static void apiNotifyForgetModule(struct module *m) {
     for (struct notifySubscriber *s = subscribers; s; s = s->next) {
         if (s->module == m) s->module = NULL;
     }
-    if (!telling) apiNotifyDropEnded();
+    if (!delivering) apiNotifyDropEnded();
 }
 
 void notifyPartInit(void) {
-    dbAddExpiryVeto(apiNotifyTelling);
-    moduleOnUnload(apiNotifyForget);
+    dbAddExpiryVeto(apiNotifyIsDelivering);
+    moduleOnUnload(apiNotifyForgetModule);
 }

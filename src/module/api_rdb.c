@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_rdb.c - the whole dataset in the hands of modules: emptied, written to a file, read from one. */
+/* api_rdb.c - the whole dataset for modules: emptying it, writing it to a file, reading it from one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -33,20 +33,20 @@ void vmRdbStreamFree(struct ValkeyModuleRdbStream *stream) {
     zfree(stream);
 }
 
-/* why: an errno; 0: it has succeeded. */
-static int apiRdbAnswer(int why) {
+/* Sets errno to why, where 0 means success, and returns the result code. */
+static int apiRdbResult(int why) {
     errno = why;
     return why ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
 }
 
 int vmRdbSave(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream, int flags) {
     (void)ctx;
-    if (flags || !stream) return apiRdbAnswer(EINVAL);
-    return apiRdbAnswer(persistence.saveTo(stream->path));
+    if (flags || !stream) return apiRdbResult(EINVAL);
+    return apiRdbResult(persistence.saveTo(stream->path));
 }
 
-/* 0, or an errno: what is no RDB file that can be read must not cost the data that is there. */
-static int apiRdbWhyUnreadable(const char *path) {
+/* Returns 0 or an errno. The check comes first, so that an unreadable file does not cost the present data. */
+static int apiRdbCheckFile(const char *path) {
     char magic[RDB_MAGIC_LEN];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? ENOENT : EIO;
@@ -55,16 +55,17 @@ static int apiRdbWhyUnreadable(const char *path) {
     return whole && rdbMagicReadable(magic) ? 0 : EIO;
 }
 
-/* Nothing that knows of the old data may go on with it: replicas, the append-only file, a child that saves;
- * nor a script, whose functions go. */
+/* Replaces the dataset. Everything that depends on the old data is ended first: links to replicas, the
+ * append-only file, a child that saves. Within a script it is refused, because the script's functions
+ * are replaced, too. */
 int vmRdbLoad(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream, int flags) {
     (void)ctx;
-    if (flags || !stream || loadingActive() || script_run.name) return apiRdbAnswer(EINVAL);
-    if (roleIsReplica()) return apiRdbAnswer(ENOTSUP);
-    int why = apiRdbWhyUnreadable(stream->path);
+    if (flags || !stream || loadingActive() || script_run.name) return apiRdbResult(EINVAL);
+    if (roleIsReplica()) return apiRdbResult(ENOTSUP);
+    int why = apiRdbCheckFile(stream->path);
     if (why) {
         serverLog(LL_WARNING, "A module's RdbLoad cannot read %s: %s", stream->path, strerror(why));
-        return apiRdbAnswer(why);
+        return apiRdbResult(why);
     }
     bool aof = persistenceAofOn();
     if (replication_control.forget) replication_control.forget();
@@ -74,7 +75,7 @@ int vmRdbLoad(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream,
     rdbSectionsEmpty();
     why = persistence.loadFrom(stream->path);
     if (aof) persistence.aofRestart(NULL);
-    return apiRdbAnswer(why);
+    return apiRdbResult(why);
 }
 
 void vmResetDataset(int restart_aof, int async) {

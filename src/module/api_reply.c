@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_reply.c - replies of modules: to the client of the context, or of a thread's context into a text of its
- * own, since the client's chain belongs to who holds the lock.
+/* api_reply.c - replies of modules. They go to the client of the context; in a thread's context they are
+ * collected as text, because only the holder of the lock may use the client's reply chain.
  *
- * A context without a client (a timer's, an event's) replies to nobody. */
+ * Replies in a context without a client (a timer's, an event's) are dropped. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,12 +20,12 @@
 
 #define VERBATIM_TYPE_LEN 3
 
-/* ---- Where it goes ---- */
+/* ---- Destination ---- */
 
-static bool apiReplyToThread(const struct ValkeyModuleCtx *ctx) {
+static bool apiReplyIsToThread(const struct ValkeyModuleCtx *ctx) {
     return ctx->thread_reply != NULL;
 }
-static bool apiReplyToNobody(const struct ValkeyModuleCtx *ctx) {
+static bool apiReplyIsDropped(const struct ValkeyModuleCtx *ctx) {
     return !ctx->thread_reply && (!ctx->client || ctx->flags & (CTX_THREAD | CTX_BORROWED));
 }
 static int apiReplyProtocol(const struct ValkeyModuleCtx *ctx) {
@@ -34,15 +34,15 @@ static int apiReplyProtocol(const struct ValkeyModuleCtx *ctx) {
 
 static void apiReplyAddText(struct ValkeyModuleCtx *ctx, const char *p, size_t n) {
     struct threadReply *r = ctx->thread_reply;
-    moduleThreadEnters();
+    moduleThreadRegister();
     if (!r->text) r->text = sdsempty();
     r->text = sdscatlen(r->text, p, n);
 }
 
 static void apiReplyAddRaw(struct ValkeyModuleCtx *ctx, const char *p, size_t n) {
-    if (apiReplyToThread(ctx))
+    if (apiReplyIsToThread(ctx))
         apiReplyAddText(ctx, p, n);
-    else if (!apiReplyToNobody(ctx))
+    else if (!apiReplyIsDropped(ctx))
         replyRaw(ctx->client, p, n);
 }
 
@@ -52,8 +52,8 @@ static void apiReplyAddHeader(struct ValkeyModuleCtx *ctx, char type, int64_t n)
 }
 
 static int apiReplyAddBulk(struct ValkeyModuleCtx *ctx, struct str s) {
-    if (!apiReplyToThread(ctx)) {
-        if (!apiReplyToNobody(ctx)) replyBulk(ctx->client, s);
+    if (!apiReplyIsToThread(ctx)) {
+        if (!apiReplyIsDropped(ctx)) replyBulk(ctx->client, s);
         return VALKEYMODULE_OK;
     }
     apiReplyAddHeader(ctx, '$', (int64_t)s.len);
@@ -62,9 +62,9 @@ static int apiReplyAddBulk(struct ValkeyModuleCtx *ctx, struct str s) {
     return VALKEYMODULE_OK;
 }
 
-/* A line of RESP3; in RESP2 a bulk. */
+/* Appends a line of RESP3; in RESP2 a bulk string. */
 static int apiReplyAddTyped(struct ValkeyModuleCtx *ctx, char type, struct str s) {
-    if (apiReplyToNobody(ctx)) return VALKEYMODULE_OK;
+    if (apiReplyIsDropped(ctx)) return VALKEYMODULE_OK;
     if (apiReplyProtocol(ctx) < 3) return apiReplyAddBulk(ctx, s);
     apiReplyAddRaw(ctx, &type, 1);
     apiReplyAddRaw(ctx, s.ptr, s.len);
@@ -72,12 +72,12 @@ static int apiReplyAddTyped(struct ValkeyModuleCtx *ctx, char type, struct str s
     return VALKEYMODULE_OK;
 }
 
-/* ---- Of threads ---- */
+/* ---- Replies of threads ---- */
 
 void threadReplySend(struct threadReply *r, struct client *c) {
     for (int i = 0; i < r->error_count; i++) replyErrorCount(c, sdsview(r->errors[i]));
     if (r->text) replyRaw(c, r->text, sdslen(r->text));
-    if (r->left_open) clientCloseAfterReply(c);
+    if (r->incomplete) clientCloseAfterReply(c);
     threadReplyFree(r);
 }
 
@@ -91,9 +91,9 @@ void threadReplyFree(struct threadReply *r) {
 /* ---- Simple elements ---- */
 
 int vmReplyWithLongLong(struct ValkeyModuleCtx *ctx, long long ll) {
-    if (apiReplyToThread(ctx))
+    if (apiReplyIsToThread(ctx))
         apiReplyAddHeader(ctx, ':', ll);
-    else if (!apiReplyToNobody(ctx))
+    else if (!apiReplyIsDropped(ctx))
         replyLongLong(ctx->client, ll);
     return VALKEYMODULE_OK;
 }
@@ -118,11 +118,11 @@ int vmReplyWithEmptyString(struct ValkeyModuleCtx *ctx) {
     return apiReplyAddBulk(ctx, strN("", 0));
 }
 
-/* The type has three characters: of a shorter one the rest are blanks. */
+/* The type is padded with blanks to three characters. */
 int vmReplyWithVerbatimStringType(struct ValkeyModuleCtx *ctx, const char *buf, size_t len, const char *ext) {
     char type[VERBATIM_TYPE_LEN] = {' ', ' ', ' '};
     for (int i = 0; i < VERBATIM_TYPE_LEN && ext[i]; i++) type[i] = ext[i];
-    if (apiReplyToNobody(ctx)) return VALKEYMODULE_OK;
+    if (apiReplyIsDropped(ctx)) return VALKEYMODULE_OK;
     if (apiReplyProtocol(ctx) < 3) return apiReplyAddBulk(ctx, strN(buf, len));
     apiReplyAddHeader(ctx, '=', (int64_t)len + VERBATIM_TYPE_LEN + 1);
     apiReplyAddRaw(ctx, type, VERBATIM_TYPE_LEN);
@@ -136,7 +136,7 @@ int vmReplyWithVerbatimString(struct ValkeyModuleCtx *ctx, const char *buf, size
 }
 
 static int apiReplyAddNull(struct ValkeyModuleCtx *ctx, const char *resp2) {
-    if (apiReplyToNobody(ctx)) return VALKEYMODULE_OK;
+    if (apiReplyIsDropped(ctx)) return VALKEYMODULE_OK;
     const char *text = apiReplyProtocol(ctx) < 3 ? resp2 : "_\r\n";
     apiReplyAddRaw(ctx, text, strlen(text));
     return VALKEYMODULE_OK;
@@ -153,7 +153,7 @@ int vmReplyWithEmptyArray(struct ValkeyModuleCtx *ctx) {
 }
 
 int vmReplyWithBool(struct ValkeyModuleCtx *ctx, int b) {
-    if (apiReplyToNobody(ctx)) return VALKEYMODULE_OK;
+    if (apiReplyIsDropped(ctx)) return VALKEYMODULE_OK;
     if (apiReplyProtocol(ctx) < 3)
         apiReplyAddHeader(ctx, ':', b != 0);
     else
@@ -178,19 +178,20 @@ int vmReplyWithBigNumber(struct ValkeyModuleCtx *ctx, const char *bignum, size_t
 
 /* ---- Errors ---- */
 
-/* A line, whatever the text has in it. */
+/* Appends an error as one line. */
 static void apiReplyAddErrorLine(struct ValkeyModuleCtx *ctx, sds text) {
     apiReplyAddRaw(ctx, "-", 1);
     apiReplyAddRaw(ctx, text, sdslen(text));
     apiReplyAddRaw(ctx, "\r\n", 2);
 }
 
-static void apiReplyNoteThreadError(struct threadReply *r, sds text) {
+static void apiReplyAddThreadError(struct threadReply *r, sds text) {
     r->errors = zrealloc(r->errors, (size_t)(r->error_count + 1) * sizeof *r->errors);
     r->errors[r->error_count++] = text;
 }
 
-/* The text is the callee's. Modules give it without the dash, so that one at its beginning is part of it. */
+/* Replies with an error. Takes text over, which comes without the dash: a dash at its beginning is part
+ * of the text. */
 static int apiReplyAddError(struct ValkeyModuleCtx *ctx, sds text, bool counts) {
     struct threadReply *r = ctx->thread_reply;
     for (size_t i = 0; i < sdslen(text); i++) {
@@ -199,11 +200,11 @@ static int apiReplyAddError(struct ValkeyModuleCtx *ctx, sds text, bool counts) 
     if (r) {
         apiReplyAddErrorLine(ctx, text);
         if (counts) {
-            apiReplyNoteThreadError(r, text);
+            apiReplyAddThreadError(r, text);
             return VALKEYMODULE_OK;
         }
-    } else if (!apiReplyToNobody(ctx)) {
-        if (counts && *text == '-') { /* of two, replyErrorStr drops one */
+    } else if (!apiReplyIsDropped(ctx)) {
+        if (counts && *text == '-') { /* replyErrorStr drops the first of two dashes */
             sds dashed = sdscatstr(sdsnew("-"), sdsview(text));
             sdsfree(text);
             text = dashed;
@@ -237,20 +238,20 @@ int vmReplyWithCustomErrorFormat(struct ValkeyModuleCtx *ctx, int update_error_s
     return apiReplyAddError(ctx, text, update_error_stats);
 }
 
-/* ---- What others have replied ---- */
+/* ---- Replies of called commands ---- */
 
 static void apiReplyCountError(void *priv, struct str error) {
     struct ValkeyModuleCtx *ctx = priv;
     if (ctx->thread_reply)
-        apiReplyNoteThreadError(ctx->thread_reply, sdsnewstr(error));
+        apiReplyAddThreadError(ctx->thread_reply, sdsnewstr(error));
     else
         replyErrorCount(ctx->client, error);
 }
 
-/* Errors in it count now: the client gets them. */
+/* Passes a reply on. Its errors are counted now, as the client gets them. */
 int vmReplyWithCallReply(struct ValkeyModuleCtx *ctx, struct ValkeyModuleCallReply *reply) {
     if (!reply || reply->promise) return VALKEYMODULE_ERR;
-    if (apiReplyToNobody(ctx)) return VALKEYMODULE_OK;
+    if (apiReplyIsDropped(ctx)) return VALKEYMODULE_OK;
     if (apiReplyProtocol(ctx) < 3 && reply->resp >= 3) {
         callReplyParse(reply);
         if (reply->has_resp3) return VALKEYMODULE_ERR;
@@ -261,7 +262,7 @@ int vmReplyWithCallReply(struct ValkeyModuleCtx *ctx, struct ValkeyModuleCallRep
     return VALKEYMODULE_OK;
 }
 
-/* Exported by this name: what runs scripts uses it. */
+/* Script engines look this name up in the executable. */
 int VM_ReplyRaw(struct ValkeyModuleCtx *ctx, const char *bytes, size_t len);
 int VM_ReplyRaw(struct ValkeyModuleCtx *ctx, const char *bytes, size_t len) {
     apiReplyAddRaw(ctx, bytes, len);
@@ -271,9 +272,9 @@ int VM_ReplyRaw(struct ValkeyModuleCtx *ctx, const char *bytes, size_t len) {
 /* ---- Collections ---- */
 
 struct postponedLength {
-    struct replyMark mark; /* in the client's chain, */
+    struct replyMark mark; /* position in the client's chain, */
     size_t at;             /* or in the thread's text */
-    char type;             /* as it was begun: * % ~ | */
+    char type;             /* the type of the collection: * % ~ | */
 };
 
 static void apiReplyPostpone(struct ValkeyModuleCtx *ctx, char type) {
@@ -283,15 +284,15 @@ static void apiReplyPostpone(struct ValkeyModuleCtx *ctx, char type) {
     }
     struct postponedLength *p = &ctx->postponed[ctx->postponed_count++];
     *p = (struct postponedLength){.type = type};
-    if (apiReplyToThread(ctx))
+    if (apiReplyIsToThread(ctx))
         p->at = ctx->thread_reply->text ? sdslen(ctx->thread_reply->text) : 0;
     else
         p->mark = replyDeferLen(ctx->client);
 }
 
-/* Maps and attributes count pairs; in RESP2 all are arrays. */
+/* Begins a collection. Maps and attributes count pairs; in RESP2 all are arrays. */
 static int apiReplyBeginCollection(struct ValkeyModuleCtx *ctx, char type, long len) {
-    if (apiReplyToNobody(ctx)) return VALKEYMODULE_OK;
+    if (apiReplyIsDropped(ctx)) return VALKEYMODULE_OK;
     bool old = apiReplyProtocol(ctx) < 3;
     if (type == '|' && old) return VALKEYMODULE_ERR;
     if (len == VALKEYMODULE_POSTPONED_LEN)
@@ -314,11 +315,11 @@ int vmReplyWithAttribute(struct ValkeyModuleCtx *ctx, long len) {
     return apiReplyBeginCollection(ctx, '|', len);
 }
 
-static void apiReplyMisused(struct ValkeyModuleCtx *ctx, const char *what) {
+static void apiReplyLogMisuse(struct ValkeyModuleCtx *ctx, const char *what) {
     serverLog(LL_WARNING, "Module %s uses the API wrongly: %s", ctx->module ? ctx->module->name : "", what);
 }
 
-static void apiReplyFillText(struct threadReply *r, size_t at, char type, int64_t n) {
+static void apiReplyInsertHeader(struct threadReply *r, size_t at, char type, int64_t n) {
     char header[RESP_HDR_SIZE];
     unsigned len = respWriteHeader(header, type, n);
     if (!r->text) r->text = sdsempty();
@@ -330,18 +331,18 @@ static void apiReplyFillText(struct threadReply *r, size_t at, char type, int64_
 }
 
 static void apiReplyEndCollection(struct ValkeyModuleCtx *ctx, char type, long len) {
-    if (apiReplyToNobody(ctx)) return;
+    if (apiReplyIsDropped(ctx)) return;
     if (!ctx->postponed_count) {
-        apiReplyMisused(ctx,
-                        "a length has been told of a collection that nobody has begun with a postponed one");
+        apiReplyLogMisuse(
+            ctx, "a length has been told of a collection that nobody has begun with a postponed one");
         return;
     }
     struct postponedLength p = ctx->postponed[--ctx->postponed_count];
     bool old = apiReplyProtocol(ctx) < 3;
     int64_t n = old && (type == '%' || type == '|') ? 2 * (int64_t)len : len;
     if (old) type = '*';
-    if (apiReplyToThread(ctx))
-        apiReplyFillText(ctx->thread_reply, p.at, type, n);
+    if (apiReplyIsToThread(ctx))
+        apiReplyInsertHeader(ctx->thread_reply, p.at, type, n);
     else
         replySetLenOf(ctx->client, p.mark, type, n);
 }
@@ -356,20 +357,21 @@ void vmReplySetSetLength(struct ValkeyModuleCtx *ctx, long len) {
     apiReplyEndCollection(ctx, '~', len);
 }
 void vmReplySetAttributeLength(struct ValkeyModuleCtx *ctx, long len) {
-    if (!apiReplyToNobody(ctx) && apiReplyProtocol(ctx) >= 3) apiReplyEndCollection(ctx, '|', len);
+    if (!apiReplyIsDropped(ctx) && apiReplyProtocol(ctx) >= 3) apiReplyEndCollection(ctx, '|', len);
 }
 
-/* Whatever is in it would be taken for replies to the commands that follow. */
-static void apiReplyLeftOpen(struct ValkeyModuleCtx *ctx) {
-    apiReplyMisused(ctx, "a collection was begun with a postponed length, which has not been told");
-    if (apiReplyToThread(ctx))
-        ctx->thread_reply->left_open = true;
-    else if (!apiReplyToNobody(ctx) && ctx->client->conn)
+/* Handles a postponed length that was never set: the client would take the elements for replies
+ * to later commands. */
+static void apiReplyCloseClient(struct ValkeyModuleCtx *ctx) {
+    apiReplyLogMisuse(ctx, "a collection was begun with a postponed length, which has not been told");
+    if (apiReplyIsToThread(ctx))
+        ctx->thread_reply->incomplete = true;
+    else if (!apiReplyIsDropped(ctx) && ctx->client->conn)
         clientCloseAfterReply(ctx->client);
 }
 
-void contextRepliesEnd(struct ValkeyModuleCtx *ctx) {
-    if (ctx->postponed_count) apiReplyLeftOpen(ctx);
+void contextFinishReplies(struct ValkeyModuleCtx *ctx) {
+    if (ctx->postponed_count) apiReplyCloseClient(ctx);
     while (ctx->postponed_count) apiReplyEndCollection(ctx, ctx->postponed[ctx->postponed_count - 1].type, 0);
     zfree(ctx->postponed);
     ctx->postponed = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_scan.c - all keys, or all elements of a key, some with each call. What a step has found is collected
- * before the module sees it: it may change anything. */
+/* api_scan.c - scans of all keys, or of the elements of a key, in steps. The results of a step are collected
+ * before the module sees them, because its callback may change anything. */
 #include <errno.h>
 
 #include "base/num.h"
@@ -25,18 +25,18 @@ void vmScanCursorDestroy(struct ValkeyModuleScanCursor *cursor) {
     zfree(cursor);
 }
 
-/* ---- What a step has found ---- */
+/* ---- Results of a step ---- */
 
 struct scanElement {
     struct scanPair {
         struct ValkeyModuleString *field, *value; /* value NULL: none */
     } * pairs;
     size_t count, capacity;
-    const struct hash *hash;  /* whose places are found, */
-    const hashtable *members; /* or entries */
+    const struct hash *hash;  /* set while a hash is scanned, */
+    const hashtable *members; /* or a set */
 };
 
-static void apiScanNote(struct scanElement *f, struct str field, const struct str *value) {
+static void apiScanAdd(struct scanElement *f, struct str field, const struct str *value) {
     if (f->count == f->capacity) {
         f->capacity = f->capacity ? 2 * f->capacity : 16;
         f->pairs = zrealloc(f->pairs, f->capacity * sizeof *f->pairs);
@@ -52,13 +52,13 @@ static void apiScanFreeFound(struct scanElement *f) {
     zfree(f->pairs);
 }
 
-/* False, and errno: it was at the end before. */
-static bool apiScanMayGoOn(struct ValkeyModuleScanCursor *cursor) {
+/* Returns false and sets errno if the scan has reached its end before. */
+static bool apiScanIsOpen(struct ValkeyModuleScanCursor *cursor) {
     errno = cursor->done ? ENOENT : 0;
     return !cursor->done;
 }
 
-static int apiScanStepped(struct ValkeyModuleScanCursor *cursor, uint64_t next) {
+static int apiScanFinishStep(struct ValkeyModuleScanCursor *cursor, uint64_t next) {
     cursor->cursor = next;
     cursor->done = next == 0;
     errno = 0;
@@ -67,56 +67,56 @@ static int apiScanStepped(struct ValkeyModuleScanCursor *cursor, uint64_t next) 
 
 /* ---- Keys ---- */
 
-static void apiScanNoteKey(void *priv, void *entry) {
+static void apiScanAddKey(void *priv, void *entry) {
     const struct object *o = entry;
-    if (!objectIsExpired(o)) apiScanNote(priv, objectKey(o), NULL);
+    if (!objectIsExpired(o)) apiScanAdd(priv, objectKey(o), NULL);
 }
 
 int vmScan(struct ValkeyModuleCtx *ctx, struct ValkeyModuleScanCursor *cursor, ValkeyModuleScanCB fn,
            void *privdata) {
-    if (!apiScanMayGoOn(cursor)) return 0;
+    if (!apiScanIsOpen(cursor)) return 0;
     struct scanElement f = {0};
     struct db *db = contextClient(ctx)->db;
-    uint64_t next = keyspaceScan(&db->keyspace, cursor->cursor, SLOTS_SHOWN, apiScanNoteKey, &f);
+    uint64_t next = keyspaceScan(&db->keyspace, cursor->cursor, SLOTS_SHOWN, apiScanAddKey, &f);
     for (size_t i = 0; i < f.count; i++) {
         struct ValkeyModuleKey key;
         if (!dbFind(db, stringText(f.pairs[i].field))) continue;
         moduleKeyInit(&key, db, f.pairs[i].field, VALKEYMODULE_READ);
         key.client = ctx->client;
         fn(ctx, f.pairs[i].field, &key, privdata);
-        moduleKeyDrop(&key);
+        moduleKeyFree(&key);
     }
     apiScanFreeFound(&f);
-    return apiScanStepped(cursor, next);
+    return apiScanFinishStep(cursor, next);
 }
 
 /* ---- Elements ---- */
 
-static void apiScanNoteField(void *priv, const void *place) {
+static void apiScanAddField(void *priv, const void *place) {
     struct scanElement *f = priv;
     struct hashItem item;
     hashRead(f->hash, place, &item);
-    apiScanNote(f, item.field.s, &item.value.s);
+    apiScanAdd(f, item.field.s, &item.value.s);
 }
 
-static void apiScanNoteScored(void *priv, const struct zsetElement *e) {
+static void apiScanAddScored(void *priv, const struct zsetElement *e) {
     char digits[DOUBLE_STR_SIZE];
     struct str score = strN(digits, d2string(digits, e->score));
-    apiScanNote(priv, e->member, &score);
+    apiScanAdd(priv, e->member, &score);
 }
 
-static void apiScanNoteEntry(void *priv, void *entry) {
+static void apiScanAddMember(void *priv, void *entry) {
     struct scanElement *f = priv;
-    apiScanNote(f, f->members->type->entryKey(entry), NULL);
+    apiScanAdd(f, f->members->type->entryKey(entry), NULL);
 }
 
 static uint64_t apiScanSet(struct setRef s, uint64_t cursor, struct scanElement *f) {
     f->members = setTable(s);
-    if (f->members) return hashtableScan(setTable(s), cursor, apiScanNoteEntry, f);
+    if (f->members) return hashtableScan(setTable(s), cursor, apiScanAddMember, f);
     struct setIterator it;
     struct setMember m;
     setIterate(&it, s);
-    while (setNext(&it, &m)) apiScanNote(f, m.s, NULL);
+    while (setNext(&it, &m)) apiScanAdd(f, m.s, NULL);
     setStop(&it);
     return 0;
 }
@@ -125,7 +125,7 @@ static uint64_t apiScanHash(const struct object *o, uint64_t cursor, struct scan
     struct hash h;
     hashOpen(&h, o);
     f->hash = &h;
-    return hashScan(&h, cursor, apiScanNoteField, f);
+    return hashScan(&h, cursor, apiScanAddField, f);
 }
 
 int vmScanKey(struct ValkeyModuleKey *key, struct ValkeyModuleScanCursor *cursor, ValkeyModuleScanKeyCB fn,
@@ -135,7 +135,7 @@ int vmScanKey(struct ValkeyModuleKey *key, struct ValkeyModuleScanCursor *cursor
         errno = EINVAL;
         return 0;
     }
-    if (!apiScanMayGoOn(cursor)) return 0;
+    if (!apiScanIsOpen(cursor)) return 0;
     struct scanElement f = {0};
     struct zsetRef z;
     uint64_t next;
@@ -145,9 +145,9 @@ int vmScanKey(struct ValkeyModuleKey *key, struct ValkeyModuleScanCursor *cursor
         next = apiScanSet(setOpen(o), cursor->cursor, &f);
     } else {
         z = zsetOpen(o);
-        next = z.index->scan(z.ptr, cursor->cursor, apiScanNoteScored, &f);
+        next = z.index->scan(z.ptr, cursor->cursor, apiScanAddScored, &f);
     }
     for (size_t i = 0; i < f.count; i++) fn(key, f.pairs[i].field, f.pairs[i].value, privdata);
     apiScanFreeFound(&f);
-    return apiScanStepped(cursor, next);
+    return apiScanFinishStep(cursor, next);
 }

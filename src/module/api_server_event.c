@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_server_event.c - subscriptions to events of the server (registry/server_events.h), and what comes with
- * each of them. Events about commands: command_events.c.
+/* api_server_event.c - subscriptions to events of the server (registry/server_events.h) and the data of each
+ * event. command_events.c has the events about commands.
  *
  *     serverEvent ──▶ sink: the structure of the interface ──▶ eventsPublish ──▶ each module that wants it
  *
- * A callback may subscribe, or end a subscription: those that have ended are dropped when no callback runs.
- */
+ * A callback may subscribe, or end a subscription. Ended subscriptions are freed when no callback runs. */
 #include <string.h>
 
 #include "base/zmalloc.h"
@@ -22,11 +21,11 @@
 struct eventSubscription {
     struct eventSubscription *next;
     struct module *module;
-    ValkeyModuleEventCallback callback; /* NULL: it has ended */
+    ValkeyModuleEventCallback callback; /* NULL: the subscription has ended */
     bool running;
 };
 static struct eventSubscription *subscriptions[SERVER_EVENT_KINDS]; /* in order of subscription */
-static int telling;
+static int delivering;
 
 _Static_assert(SERVER_SLOT_MIGRATION == VALKEYMODULE_EVENT_ATOMIC_SLOT_MIGRATION,
                "kinds are the interface's");
@@ -37,7 +36,7 @@ _Static_assert(EVENT_KEY_OVERWRITTEN == VALKEYMODULE_SUBEVENT_KEY_OVERWRITTEN, "
 _Static_assert(EVENT_EXPORT_COMPLETED == VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_EXPORT_COMPLETED,
                "so are which");
 
-/* ---- Telling ---- */
+/* ---- Delivery ---- */
 
 static void apiServerEventDropEnded(enum serverEventKind kind) {
     moduleListRemoveIf(struct eventSubscription, s, subscriptions[kind], !s->callback) {
@@ -45,47 +44,47 @@ static void apiServerEventDropEnded(enum serverEventKind kind) {
     }
     if (subscriptions[kind]) return;
     server_events_wanted &= ~(1u << kind);
-    if (kind >= SERVER_COMMAND_DONE) commandEventsWanted();
+    if (kind >= SERVER_COMMAND_DONE) commandEventsUpdateHooks();
 }
 
-static void apiServerEventTellOne(struct eventSubscription *s, enum serverEventKind kind, int which,
-                                  void *info, struct client *c, struct db *db) {
+static void apiServerEventCallSubscriber(struct eventSubscription *s, enum serverEventKind kind, int which,
+                                         void *info, struct client *c, struct db *db) {
     struct ValkeyModuleCtx ctx;
     struct declaredKeys nobodys;
     contextOpen(&ctx, s->module, c, 0);
-    struct client *mine = contextClient(&ctx);
-    struct db *before = mine->db;
-    if (db) mine->db = db;
+    struct client *context_client = contextClient(&ctx);
+    struct db *before = context_client->db;
+    if (db) context_client->db = db;
     s->running = true;
-    propagateBegin(); /* what it has propagated goes out as one */
+    propagateBegin(); /* commands of the callback are propagated as one unit */
     declaredKeysBegin(&nobodys, NULL);
     s->callback(&ctx, (ValkeyModuleEvent){kind, 1}, (uint64_t)which, info);
     declaredKeysEnd(&nobodys);
     propagateEnd();
     s->running = false;
-    mine->db = before;
+    context_client->db = before;
     contextClose(&ctx);
 }
 
-/* Commands that a callback about commands runs are not told to it again: that would have no end. */
-static bool apiServerEventHears(const struct eventSubscription *s, enum serverEventKind kind,
-                                const void *info) {
+/* A callback for events of commands is not called for commands that it runs itself, which would never end. */
+static bool apiServerEventMatches(const struct eventSubscription *s, enum serverEventKind kind,
+                                  const void *info) {
     if (!s->callback || (s->running && kind >= SERVER_COMMAND_DONE)) return false;
     return kind != SERVER_MODULE ||
            strcmp(((const ValkeyModuleModuleChange *)info)->module_name, s->module->name) != 0;
 }
 
 void eventsPublish(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db) {
-    telling++;
+    delivering++;
     for (struct eventSubscription *s = subscriptions[kind]; s; s = s->next) {
-        if (apiServerEventHears(s, kind, info)) apiServerEventTellOne(s, kind, which, info, c, db);
+        if (apiServerEventMatches(s, kind, info)) apiServerEventCallSubscriber(s, kind, which, info, c, db);
     }
-    if (--telling == 0) apiServerEventDropEnded(kind);
+    if (--delivering == 0) apiServerEventDropEnded(kind);
 }
 
-/* ---- What comes with them ---- */
+/* ---- Data of the events ---- */
 
-static void apiServerEventTellRole(int replica) {
+static void apiServerEventPublishRole(int replica) {
     struct replicationState now;
     replication_control.describe(&now);
     ValkeyModuleReplicationInfo info = {.version = VALKEYMODULE_REPLICATIONINFO_VERSION,
@@ -99,49 +98,49 @@ static void apiServerEventTellRole(int replica) {
     eventsPublish(SERVER_ROLE, replica, &info, NULL, NULL);
 }
 
-static void apiServerEventTellFlush(int which, const struct eventFlush *e) {
+static void apiServerEventPublishFlush(int which, const struct eventFlush *e) {
     ValkeyModuleFlushInfo info = {VALKEYMODULE_FLUSHINFO_VERSION, !e->async, e->db};
     eventsPublish(SERVER_FLUSH, which, &info, NULL, e->db >= 0 ? dbGet(e->db) : NULL);
 }
 
-static void apiServerEventTellClient(int which, struct client *c) {
+static void apiServerEventPublishClient(int which, struct client *c) {
     ValkeyModuleClientInfo info = {.version = VALKEYMODULE_CLIENTINFO_VERSION};
     clientInfoFill(&info, c);
     eventsPublish(SERVER_CLIENT, which, &info, c, NULL);
 }
 
-static void apiServerEventTellModule(int which, const struct module *m) {
+static void apiServerEventPublishModule(int which, const struct module *m) {
     ValkeyModuleModuleChange info = {VALKEYMODULE_MODULE_CHANGE_VERSION, m->name, m->ver};
     eventsPublish(SERVER_MODULE, which, &info, NULL, NULL);
 }
 
-static void apiServerEventTellProgress(int which, const int *progress) {
+static void apiServerEventPublishProgress(int which, const int *progress) {
     ValkeyModuleLoadingProgress info = {VALKEYMODULE_LOADING_PROGRESS_VERSION, (int32_t)server_hz, *progress};
     eventsPublish(SERVER_LOADING_PROGRESS, which, &info, NULL, NULL);
 }
 
-static void apiServerEventTellSwap(const int *databases) {
+static void apiServerEventPublishSwap(const int *databases) {
     ValkeyModuleSwapDbInfo info = {VALKEYMODULE_SWAPDBINFO_VERSION, databases[0], databases[1]};
     eventsPublish(SERVER_SWAPDB, 0, &info, NULL, NULL);
 }
 
-static void apiServerEventTellConfig(const struct eventConfig *e) {
+static void apiServerEventPublishConfig(const struct eventConfig *e) {
     ValkeyModuleConfigChange info = {VALKEYMODULE_CONFIGCHANGE_VERSION, (uint32_t)e->count, e->names};
     eventsPublish(SERVER_CONFIG, 0, &info, NULL, NULL);
 }
 
-static void apiServerEventTellKey(int which, const struct eventKey *e) {
+static void apiServerEventPublishKey(int which, const struct eventKey *e) {
     struct ValkeyModuleKey key;
     struct str text = objectKey(e->object);
     struct ValkeyModuleString *name = stringNew(text);
     moduleKeyInit(&key, e->db, name, VALKEYMODULE_READ | MODULE_KEY_EXPIRED_TOO);
     ValkeyModuleKeyInfo info = {VALKEYMODULE_KEYINFO_VERSION, &key};
     eventsPublish(SERVER_KEY, which, &info, NULL, e->db);
-    moduleKeyDrop(&key);
+    moduleKeyFree(&key);
     stringRelease(name);
 }
 
-static void apiServerEventTellAuth(const struct eventAuth *e) {
+static void apiServerEventPublishAuth(const struct eventAuth *e) {
     sds user = sdsnewstr(e->user);
     ValkeyModuleAuthenticationInfo info = {
         VALKEYMODULE_AUTHENTICATION_INFO_VERSION, e->client->id, user, e->module,
@@ -150,7 +149,7 @@ static void apiServerEventTellAuth(const struct eventAuth *e) {
     sdsfree(user);
 }
 
-static void apiServerEventTellMigration(int which, const struct eventSlotMigration *e) {
+static void apiServerEventPublishMigration(int which, const struct eventSlotMigration *e) {
     ValkeyModuleAtomicSlotMigrationInfo info = {.version = VALKEYMODULE_ATOMICSLOTMIGRATION_INFO_VERSION,
                                                 .num_slot_ranges = (uint32_t)e->count};
     strncpy(info.job_name, e->job, sizeof info.job_name - 1);
@@ -163,22 +162,22 @@ static void apiServerEventTellMigration(int which, const struct eventSlotMigrati
 
 static void apiServerEventSink(enum serverEventKind kind, int which, const void *data) {
     switch (kind) {
-    case SERVER_ROLE: apiServerEventTellRole(which); return;
-    case SERVER_FLUSH: apiServerEventTellFlush(which, data); return;
-    case SERVER_CLIENT: apiServerEventTellClient(which, (struct client *)data); return;
-    case SERVER_MODULE: apiServerEventTellModule(which, data); return;
-    case SERVER_LOADING_PROGRESS: apiServerEventTellProgress(which, data); return;
-    case SERVER_SWAPDB: apiServerEventTellSwap(data); return;
-    case SERVER_CONFIG: apiServerEventTellConfig(data); return;
-    case SERVER_KEY: apiServerEventTellKey(which, data); return;
-    case SERVER_AUTH: apiServerEventTellAuth(data); return;
-    case SERVER_SLOT_MIGRATION: apiServerEventTellMigration(which, data); return;
+    case SERVER_ROLE: apiServerEventPublishRole(which); return;
+    case SERVER_FLUSH: apiServerEventPublishFlush(which, data); return;
+    case SERVER_CLIENT: apiServerEventPublishClient(which, (struct client *)data); return;
+    case SERVER_MODULE: apiServerEventPublishModule(which, data); return;
+    case SERVER_LOADING_PROGRESS: apiServerEventPublishProgress(which, data); return;
+    case SERVER_SWAPDB: apiServerEventPublishSwap(data); return;
+    case SERVER_CONFIG: apiServerEventPublishConfig(data); return;
+    case SERVER_KEY: apiServerEventPublishKey(which, data); return;
+    case SERVER_AUTH: apiServerEventPublishAuth(data); return;
+    case SERVER_SLOT_MIGRATION: apiServerEventPublishMigration(which, data); return;
     case SERVER_COMMAND_DENIED: commandEventDenied(which, data); return;
     default: eventsPublish(kind, which, NULL, NULL, NULL);
     }
 }
 
-static void apiServerEventCronTick(void) {
+static void apiServerEventPublishCron(void) {
     ValkeyModuleCronLoop info = {VALKEYMODULE_CRON_LOOP_VERSION, (int32_t)server_hz};
     if (serverEventWanted(SERVER_CRON)) eventsPublish(SERVER_CRON, 0, &info, NULL, NULL);
 }
@@ -192,19 +191,19 @@ int vmSubscribeToServerEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleEvent even
     while (*at && ((*at)->module != ctx->module || !(*at)->callback)) at = &(*at)->next;
     if (*at) {
         (*at)->callback = callback;
-        if (!callback && !telling) apiServerEventDropEnded((enum serverEventKind)event.id);
+        if (!callback && !delivering) apiServerEventDropEnded((enum serverEventKind)event.id);
         return VALKEYMODULE_OK;
     }
     if (!callback) return VALKEYMODULE_OK;
     *at = zcalloc(1, sizeof **at);
     **at = (struct eventSubscription){.module = ctx->module, .callback = callback};
     server_events_wanted |= 1u << event.id;
-    if (event.id >= SERVER_COMMAND_DONE) commandEventsWanted();
+    if (event.id >= SERVER_COMMAND_DONE) commandEventsUpdateHooks();
     return VALKEYMODULE_OK;
 }
 
 int vmIsSubEventSupported(ValkeyModuleEvent event, uint64_t subevent) {
-    /* Of those about authentication, migration and commands that ran 9.1.2 says that there are none. */
+    /* 9.1.2 says that events of authentication, migration and executed commands have no subevents. */
     static const uint8_t counts[SERVER_EVENT_KINDS] = {
         [SERVER_ROLE] = 2,           [SERVER_PERSISTENCE] = 6, [SERVER_FLUSH] = 2,
         [SERVER_LOADING] = 5,        [SERVER_CLIENT] = 2,      [SERVER_REPLICA] = 2,
@@ -216,7 +215,7 @@ int vmIsSubEventSupported(ValkeyModuleEvent event, uint64_t subevent) {
     return event.id < SERVER_EVENT_KINDS && subevent < counts[event.id];
 }
 
-static void apiServerEventForget(struct module *m) {
+static void apiServerEventForgetModule(struct module *m) {
     for (int kind = 0; kind < SERVER_EVENT_KINDS; kind++) {
         bool had = false;
         for (struct eventSubscription *s = subscriptions[kind]; s; s = s->next) {
@@ -224,12 +223,12 @@ static void apiServerEventForget(struct module *m) {
             s->callback = NULL;
             had = true;
         }
-        if (had && !telling) apiServerEventDropEnded((enum serverEventKind)kind);
+        if (had && !delivering) apiServerEventDropEnded((enum serverEventKind)kind);
     }
 }
 
 void serverEventPartInit(void) {
     server_event_sink = apiServerEventSink;
-    cronRegister(apiServerEventCronTick, 0);
-    moduleOnUnload(apiServerEventForget);
+    cronRegister(apiServerEventPublishCron, 0);
+    moduleOnUnload(apiServerEventForgetModule);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_stream.c - keys that hold a stream. */
+/* api_stream.c - module functions for keys that hold a stream. */
 #include <errno.h>
 
 #include "base/zmalloc.h"
@@ -10,7 +10,7 @@
 static struct streamID apiStreamIdOf(const ValkeyModuleStreamID *id) {
     return (struct streamID){id->ms, id->seq};
 }
-static ValkeyModuleStreamID apiStreamIdBack(struct streamID id) {
+static ValkeyModuleStreamID apiStreamIdToModule(struct streamID id) {
     return (ValkeyModuleStreamID){id.ms, id.seq};
 }
 
@@ -20,12 +20,12 @@ static int apiStreamFail(int why) {
 }
 
 static bool apiStreamIsStream(struct ValkeyModuleKey *key, unsigned mode, bool absent_ok) {
-    return moduleKeyIs(key, OBJ_STREAM, mode, absent_ok);
+    return moduleKeyCheck(key, OBJ_STREAM, mode, absent_ok);
 }
 
 /* ---- Changing ---- */
 
-/* The ID of an entry that is told none: now, or the next one. */
+/* Computes the ID of a new entry: the time, or the successor of the last ID. */
 static bool apiStreamAutomaticId(const struct stream *s, struct streamID *id) {
     struct streamID now = {(uint64_t)cmd_time_ms, 0};
     if (!s || streamIDCompare(now, s->last_id) > 0) {
@@ -36,7 +36,7 @@ static bool apiStreamAutomaticId(const struct stream *s, struct streamID *id) {
     return streamIDNext(id);
 }
 
-/* 0, or an errno. */
+/* Returns 0 or an errno. */
 static int apiStreamChooseId(const struct stream *s, int flags, const ValkeyModuleStreamID *wanted,
                              struct streamID *id) {
     struct streamID last = s ? s->last_id : STREAM_ID_MIN;
@@ -54,7 +54,7 @@ int vmStreamAdd(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id
         flags & ~VALKEYMODULE_STREAM_ADD_AUTOID)
         return apiStreamFail(EINVAL);
     if (!apiStreamIsStream(key, VALKEYMODULE_WRITE, true)) return VALKEYMODULE_ERR;
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     struct streamID chosen;
     struct object *o = moduleKeyObject(key);
     struct stream *s = o ? streamOpen(o) : NULL;
@@ -68,7 +68,7 @@ int vmStreamAdd(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id
     if (!added && !o) streamFree(s);
     if (!added) return apiStreamFail(ERANGE);
     if (!o) dbAdd(key->db, moduleKeyName(key), streamValue(s));
-    if (id) *id = apiStreamIdBack(chosen);
+    if (id) *id = apiStreamIdToModule(chosen);
     return VALKEYMODULE_OK;
 }
 
@@ -84,7 +84,7 @@ static long long apiStreamTrim(struct ValkeyModuleKey *key, int flags, struct st
     if (!key || flags & ~VALKEYMODULE_STREAM_TRIM_APPROX || t.maxlen < 0) errno = EINVAL;
     if (!key || flags & ~VALKEYMODULE_STREAM_TRIM_APPROX || t.maxlen < 0) return -1;
     if (!apiStreamIsStream(key, VALKEYMODULE_WRITE, false)) return -1;
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     t.approximate = flags & VALKEYMODULE_STREAM_TRIM_APPROX;
     return streamTrimTo(streamOpen(moduleKeyObject(key)), &t);
 }
@@ -97,27 +97,27 @@ long long vmStreamTrimByID(struct ValkeyModuleKey *key, int flags, ValkeyModuleS
               : -1;
 }
 
-/* ---- Walking ---- */
+/* ---- Iteration ---- */
 
-/* Without that end. False: there is none. */
-static bool apiStreamShrink(struct streamID *id, bool given, bool exclusive,
-                            bool (*by)(struct streamID *id)) {
+/* Excludes an end of the range if requested. Returns false if no ID lies beyond it. */
+static bool apiStreamExcludeEnd(struct streamID *id, bool given, bool exclusive,
+                                bool (*by)(struct streamID *id)) {
     return !given || !exclusive || by(id);
 }
 
-/* From start to end, or (REVERSE) back from end to start. */
+/* Iterates from start to end, or with REVERSE from end to start. */
 int vmStreamIteratorStart(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *startid,
                           ValkeyModuleStreamID *endid) {
     int known = VALKEYMODULE_STREAM_ITERATOR_EXCLUSIVE | VALKEYMODULE_STREAM_ITERATOR_REVERSE;
     if (!key || flags & ~known) return apiStreamFail(EINVAL);
     if (!apiStreamIsStream(key, 0, false)) return VALKEYMODULE_ERR;
     if (key->walk == WALK_STREAM) return apiStreamFail(EBADF);
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     bool exclusive = flags & VALKEYMODULE_STREAM_ITERATOR_EXCLUSIVE;
     key->stream.start = startid ? apiStreamIdOf(startid) : STREAM_ID_MIN;
     key->stream.end = endid ? apiStreamIdOf(endid) : STREAM_ID_MAX;
-    if (!apiStreamShrink(&key->stream.start, startid, exclusive, streamIDNext) ||
-        !apiStreamShrink(&key->stream.end, endid, exclusive, streamIDPrev))
+    if (!apiStreamExcludeEnd(&key->stream.start, startid, exclusive, streamIDNext) ||
+        !apiStreamExcludeEnd(&key->stream.end, endid, exclusive, streamIDPrev))
         return apiStreamFail(EDOM);
     key->stream.on_entry = false;
     streamIterate(&key->stream.it, streamOpen(moduleKeyObject(key)), key->stream.start, key->stream.end,
@@ -126,7 +126,7 @@ int vmStreamIteratorStart(struct ValkeyModuleKey *key, int flags, ValkeyModuleSt
     return VALKEYMODULE_OK;
 }
 
-static bool apiStreamWalking(struct ValkeyModuleKey *key) {
+static bool apiStreamIsIterating(struct ValkeyModuleKey *key) {
     if (!key) errno = EINVAL;
     if (!key || !apiStreamIsStream(key, 0, false)) return false;
     if (key->walk == WALK_STREAM) return true;
@@ -135,17 +135,17 @@ static bool apiStreamWalking(struct ValkeyModuleKey *key) {
 }
 
 int vmStreamIteratorStop(struct ValkeyModuleKey *key) {
-    if (!apiStreamWalking(key)) return VALKEYMODULE_ERR;
-    moduleKeyWalkEnd(key);
+    if (!apiStreamIsIterating(key)) return VALKEYMODULE_ERR;
+    moduleKeyEndWalk(key);
     return VALKEYMODULE_OK;
 }
 
 int vmStreamIteratorNextID(struct ValkeyModuleKey *key, ValkeyModuleStreamID *id, long *numfields) {
-    if (!apiStreamWalking(key)) return VALKEYMODULE_ERR;
+    if (!apiStreamIsIterating(key)) return VALKEYMODULE_ERR;
     key->stream.on_entry = streamNext(&key->stream.it);
     if (!key->stream.on_entry) return apiStreamFail(ENOENT);
     key->stream.pairs_left = key->stream.it.pairs;
-    if (id) *id = apiStreamIdBack(key->stream.it.id);
+    if (id) *id = apiStreamIdToModule(key->stream.it.id);
     if (numfields) *numfields = (long)key->stream.it.pairs;
     return VALKEYMODULE_OK;
 }
@@ -153,7 +153,7 @@ int vmStreamIteratorNextID(struct ValkeyModuleKey *key, ValkeyModuleStreamID *id
 int vmStreamIteratorNextField(struct ValkeyModuleKey *key, struct ValkeyModuleString **field_ptr,
                               struct ValkeyModuleString **value_ptr) {
     struct str field, value;
-    if (!apiStreamWalking(key)) return VALKEYMODULE_ERR;
+    if (!apiStreamIsIterating(key)) return VALKEYMODULE_ERR;
     if (!key->stream.on_entry || !key->stream.pairs_left) return apiStreamFail(ENOENT);
     key->stream.pairs_left--;
     streamNextPair(&key->stream.it, &field, &value);
@@ -162,9 +162,10 @@ int vmStreamIteratorNextField(struct ValkeyModuleKey *key, struct ValkeyModuleSt
     return VALKEYMODULE_OK;
 }
 
-/* The entry goes, and the walk begins anew behind it: it does not live through a change. */
+/* Deletes the current entry and restarts the iteration behind it, because iterators end when
+ * the stream changes. */
 int vmStreamIteratorDelete(struct ValkeyModuleKey *key) {
-    if (!apiStreamWalking(key)) return VALKEYMODULE_ERR;
+    if (!apiStreamIsIterating(key)) return VALKEYMODULE_ERR;
     if (!(key->mode & VALKEYMODULE_WRITE)) return apiStreamFail(EBADF);
     if (!key->stream.on_entry) return apiStreamFail(ENOENT);
     struct streamID id = key->stream.it.id, next = id;
@@ -176,7 +177,7 @@ int vmStreamIteratorDelete(struct ValkeyModuleKey *key) {
     if (more)
         *(reverse ? &key->stream.end : &key->stream.start) = next;
     else
-        key->stream.start = STREAM_ID_MAX, key->stream.end = STREAM_ID_MIN; /* there is nothing behind it */
+        key->stream.start = STREAM_ID_MAX, key->stream.end = STREAM_ID_MIN; /* nothing lies behind it */
     streamIterate(&key->stream.it, s, key->stream.start, key->stream.end, reverse);
     key->stream.on_entry = false;
     return VALKEYMODULE_OK;

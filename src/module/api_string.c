@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_string.c - strings of modules: counted, one allocation each. They belong to who holds the lock; one
- * with a single owner may be read and freed by any thread. */
+/* api_string.c - strings of modules: reference-counted, one allocation each. Only the holder of the lock may
+ * use them, except that any thread may read and free a string with one reference. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -12,9 +12,9 @@
 #include "module/api.h"
 #include "module/parts.h"
 
-/* ---- Life ---- */
+/* ---- Creation, references ---- */
 
-static struct ValkeyModuleString *apiStringSpace(size_t len) {
+static struct ValkeyModuleString *apiStringAllocate(size_t len) {
     struct ValkeyModuleString *s = zmalloc(sizeof *s + len + 1);
     s->refs = 1;
     s->len = len;
@@ -24,13 +24,13 @@ static struct ValkeyModuleString *apiStringSpace(size_t len) {
 }
 
 struct ValkeyModuleString *stringNew(struct str text) {
-    struct ValkeyModuleString *s = apiStringSpace(text.len);
+    struct ValkeyModuleString *s = apiStringAllocate(text.len);
     if (text.len) memcpy(s->bytes, text.ptr, text.len);
     return s;
 }
 
-struct ValkeyModuleString *stringTake(sds text) {
-    struct ValkeyModuleString *s = apiStringSpace(0);
+struct ValkeyModuleString *stringFromSds(sds text) {
+    struct ValkeyModuleString *s = apiStringAllocate(0);
     s->grown = text;
     s->len = sdslen(text);
     return s;
@@ -42,60 +42,60 @@ void stringRelease(struct ValkeyModuleString *s) {
     zfree(s);
 }
 
-static void apiStringReleaseOne(void *what) {
+static void apiStringReleaseAuto(void *what) {
     stringRelease(what);
 }
 
-static struct ValkeyModuleString *apiStringMade(struct ValkeyModuleCtx *ctx, struct str text) {
+static struct ValkeyModuleString *apiStringCreate(struct ValkeyModuleCtx *ctx, struct str text) {
     struct ValkeyModuleString *s = stringNew(text);
-    contextAuto(ctx, AUTO_STRING, s);
+    contextAutoAdd(ctx, AUTO_STRING, s);
     return s;
 }
 
 void vmFreeString(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *str) {
-    contextAutoForget(ctx, AUTO_STRING, str);
+    contextAutoRemove(ctx, AUTO_STRING, str);
     stringRelease(str);
 }
 
-/* What AutoMemory would free is the caller's now: one reference all the same. */
+/* If AutoMemory would free the string, the caller takes that reference over; else a reference is added. */
 void vmRetainString(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *str) {
-    if (!contextAutoForget(ctx, AUTO_STRING, str)) str->refs++;
+    if (!contextAutoRemove(ctx, AUTO_STRING, str)) str->refs++;
 }
 
 struct ValkeyModuleString *vmHoldString(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *str) {
     str->refs++;
-    contextAuto(ctx, AUTO_STRING, str);
+    contextAutoAdd(ctx, AUTO_STRING, str);
     return str;
 }
 
-/* ---- Making ---- */
+/* ---- Conversion to strings ---- */
 
 struct ValkeyModuleString *vmCreateString(struct ValkeyModuleCtx *ctx, const char *ptr, size_t len) {
-    return apiStringMade(ctx, strN(ptr, len));
+    return apiStringCreate(ctx, strN(ptr, len));
 }
 
 struct ValkeyModuleString *vmCreateStringPrintf(struct ValkeyModuleCtx *ctx, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    struct ValkeyModuleString *s = stringTake(sdscatvprintf(sdsempty(), fmt, ap));
+    struct ValkeyModuleString *s = stringFromSds(sdscatvprintf(sdsempty(), fmt, ap));
     va_end(ap);
-    contextAuto(ctx, AUTO_STRING, s);
+    contextAutoAdd(ctx, AUTO_STRING, s);
     return s;
 }
 
 struct ValkeyModuleString *vmCreateStringFromLongLong(struct ValkeyModuleCtx *ctx, long long ll) {
     char digits[LONG_STR_SIZE];
-    return apiStringMade(ctx, strN(digits, ll2string(digits, ll)));
+    return apiStringCreate(ctx, strN(digits, ll2string(digits, ll)));
 }
 
 struct ValkeyModuleString *vmCreateStringFromULongLong(struct ValkeyModuleCtx *ctx, unsigned long long ull) {
     char digits[LONG_STR_SIZE];
-    return apiStringMade(ctx, strN(digits, ull2string(digits, ull)));
+    return apiStringCreate(ctx, strN(digits, ull2string(digits, ull)));
 }
 
 struct ValkeyModuleString *vmCreateStringFromString(struct ValkeyModuleCtx *ctx,
                                                     const struct ValkeyModuleString *str) {
-    return apiStringMade(ctx, stringText(str));
+    return apiStringCreate(ctx, stringText(str));
 }
 
 struct ValkeyModuleString *vmCreateStringFromStreamID(struct ValkeyModuleCtx *ctx,
@@ -104,21 +104,21 @@ struct ValkeyModuleString *vmCreateStringFromStreamID(struct ValkeyModuleCtx *ct
     size_t len = ull2string(text, id->ms);
     text[len++] = '-';
     len += ull2string(text + len, id->seq);
-    return apiStringMade(ctx, strN(text, len));
+    return apiStringCreate(ctx, strN(text, len));
 }
 
 struct ValkeyModuleString *vmCreateStringFromDouble(struct ValkeyModuleCtx *ctx, double d) {
     char text[DOUBLE_STR_SIZE];
-    return apiStringMade(ctx, strN(text, d2string(text, d)));
+    return apiStringCreate(ctx, strN(text, d2string(text, d)));
 }
 
-/* For people without an exponent, else with all digits that there are. */
+/* With humanfriendly without an exponent, else with all significant digits. */
 struct ValkeyModuleString *vmCreateStringFromLongDouble(struct ValkeyModuleCtx *ctx, long double ld,
                                                         int humanfriendly) {
     char text[LONG_DOUBLE_STR_SIZE];
     size_t len = humanfriendly && isfinite(ld) ? ld2string(text, sizeof text, ld)
                                                : (size_t)snprintf(text, sizeof text, "%.17Lg", ld);
-    return apiStringMade(ctx, strN(text, len));
+    return apiStringCreate(ctx, strN(text, len));
 }
 
 /* ---- Reading ---- */
@@ -143,7 +143,7 @@ int vmStringToLongLong(const struct ValkeyModuleString *str, long long *ll) {
     return VALKEYMODULE_OK;
 }
 
-/* Besides its own form whatever strtoull takes whole, as it has always been. */
+/* Accepts its own form and whatever strtoull parses completely. */
 int vmStringToULongLong(const struct ValkeyModuleString *str, unsigned long long *ull) {
     uint64_t value;
     struct str text = stringText(str);
@@ -204,6 +204,6 @@ void vmTrimStringAllocation(struct ValkeyModuleString *str) {
     if (str && str->grown) str->grown = sdsShrink(str->grown);
 }
 
-void stringsInit(void) {
-    contextSetRelease(AUTO_STRING, apiStringReleaseOne);
+void stringPartInit(void) {
+    contextSetAutoFree(AUTO_STRING, apiStringReleaseAuto);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_table.c - the functions of valkeymodule.h by name, under the prefixes of both headers that modules are
- * compiled with. */
+/* api_table.c - the table of interface functions. Modules find them by name, under the prefixes of both
+ * headers that they may be compiled with. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "ds/hashtable.h"
 #include "module/api.h"
 
-/* Headers declare this function, and no server has it: modules do not find it, as with an older server. */
+/* Headers declare this function, but no server has it. Modules do not find it, as in an older server. */
 #define vmReplySetPushLength NULL
 
 struct apiFunction {
@@ -18,7 +18,7 @@ struct apiFunction {
 #define FUNCTION(type, name, parameters) {#name, (void *)vm##name},
 static struct apiFunction functions[] = {
     VALKEYMODULE_FUNCTIONS(FUNCTION)
-    /* The one name that Redis's header has otherwise. */
+    /* the only name that differs in Redis's header */
     {"DefragRedisModuleString", (void *)vmDefragValkeyModuleString},
 };
 

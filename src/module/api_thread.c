@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_thread.c - contexts for a module's own threads, and the lock that they take.
+/* api_thread.c - contexts for threads of modules, and the lock that they take.
  *
- * Without the lock such a context replies, into its blocked client's own text, and that is all. With it, it
- * is like any other: it borrows a client when it needs one, and what it propagates between Lock and Unlock is
- * one unit. */
+ * Without the lock, such a context can only reply, into the text of its blocked client. With the lock it
+ * is like any other: it borrows a client if it needs one, and what it propagates between Lock and Unlock
+ * is one unit. */
 #include <errno.h>
 
 #include "base/zmalloc.h"
@@ -15,7 +15,7 @@
 #include "net/ae.h"
 
 static struct ValkeyModuleCtx *apiThreadNewContext(struct module *m) {
-    moduleThreadEnters();
+    moduleThreadRegister();
     struct ValkeyModuleCtx *ctx = zmalloc(sizeof *ctx);
     contextOpen(ctx, m, NULL, CTX_THREAD);
     return ctx;
@@ -38,28 +38,28 @@ static void apiThreadFreeContext(void *arg) {
     zfree(arg);
 }
 
-/* It may be called with the lock or without; what it has borrowed can only be given back with it. Its replies
- * are at their end now, as the blocked client may be let go any time. */
+/* Frees a context, with the lock or without. A borrowed client can only be returned with the lock, which the
+ * main thread does then. Replies are finished now, as the blocked client may be unblocked at any time. */
 void vmFreeThreadSafeContext(struct ValkeyModuleCtx *ctx) {
-    if (ctx->postponed) contextRepliesEnd(ctx);
+    if (ctx->postponed) contextFinishReplies(ctx);
     ctx->thread_reply = NULL;
     bool alone = !ctx->client && !ctx->autos;
-    if (alone || moduleLockIsMine())
+    if (alone || moduleLockIsHeld())
         apiThreadFreeContext(ctx);
     else
-        mainTell(apiThreadFreeContext, ctx);
+        mainThreadPost(apiThreadFreeContext, ctx);
 }
 
 void vmThreadSafeContextLock(struct ValkeyModuleCtx *ctx) {
     (void)ctx;
-    moduleThreadEnters();
+    moduleThreadRegister();
     moduleLockTake();
     moduleUnitBegin();
 }
 
 int vmThreadSafeContextTryLock(struct ValkeyModuleCtx *ctx) {
     (void)ctx;
-    moduleThreadEnters();
+    moduleThreadRegister();
     if (!moduleLockTry()) {
         errno = EBUSY;
         return VALKEYMODULE_ERR;
@@ -68,10 +68,11 @@ int vmThreadSafeContextTryLock(struct ValkeyModuleCtx *ctx) {
     return VALKEYMODULE_OK;
 }
 
-/* What the section has made ready, the main thread goes on with: files, replicas, clients that waited. */
+/* Wakes the main thread, which continues what the section has caused: files, replicas,
+ * clients that waited. */
 void vmThreadSafeContextUnlock(struct ValkeyModuleCtx *ctx) {
     (void)ctx;
     moduleUnitEnd();
-    moduleLockGive();
+    moduleLockRelease();
     aeWakeup(server_el);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_timer.c - timers, descriptors in the server's loop, functions that the main thread calls once.
+/* api_timer.c - timers, file descriptors in the server's event loop, functions that the main
+ * thread calls once.
  *
- * A timer's id is the time at which it is due, in microseconds, moved on until no other has it, as eight
- * bytes of which the highest comes first. */
+ * The id of a timer is the time at which it is due, in microseconds, as eight bytes in big-endian order. It
+ * is increased until no other timer has it. */
 #include <endian.h>
 #include <errno.h>
 
@@ -25,7 +26,7 @@ struct moduleTimer {
     void *data;
     int dbid;
     int64_t due_us; /* wall clock */
-    int64_t event;  /* in the loop */
+    int64_t event;  /* its event in the loop */
 };
 
 static struct str apiTimerKey(const void *entry) {
@@ -43,7 +44,7 @@ static void apiTimerDrop(struct moduleTimer *t) {
     zfree(t);
 }
 
-/* While its callback runs it is still there, for StopTimer; by the end that may have dropped it. */
+/* The timer exists while its callback runs, so the callback may stop it. */
 static int64_t apiTimerFire(struct aeEventLoop *el, int64_t event, void *data) {
     (void)el, (void)event;
     struct moduleTimer *t = data;
@@ -74,14 +75,14 @@ ValkeyModuleTimerID vmCreateTimer(struct ValkeyModuleCtx *ctx, mstime_t period,
     return t->id;
 }
 
-/* Of another module: it is not there. */
-static struct moduleTimer *apiTimerOf(const struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id) {
+/* Returns NULL for timers of other modules. */
+static struct moduleTimer *apiTimerFindOwn(const struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id) {
     struct moduleTimer *t = apiTimerFind(id);
     return t && t->module == ctx->module ? t : NULL;
 }
 
 int vmStopTimer(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, void **data) {
-    struct moduleTimer *t = apiTimerOf(ctx, id);
+    struct moduleTimer *t = apiTimerFindOwn(ctx, id);
     if (!t) return VALKEYMODULE_ERR;
     if (data) *data = t->data;
     aeDeleteTimeEvent(server_el, t->event);
@@ -90,7 +91,7 @@ int vmStopTimer(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, void **data
 }
 
 int vmGetTimerInfo(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t *remaining, void **data) {
-    const struct moduleTimer *t = apiTimerOf(ctx, id);
+    const struct moduleTimer *t = apiTimerFindOwn(ctx, id);
     if (!t) return VALKEYMODULE_ERR;
     if (data) *data = t->data;
     int64_t left_us = t->due_us - ustime();
@@ -98,7 +99,7 @@ int vmGetTimerInfo(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t
     return VALKEYMODULE_OK;
 }
 
-static struct moduleTimer *apiTimerAnyTimerOf(const struct module *m) {
+static struct moduleTimer *apiTimerFindByModule(const struct module *m) {
     struct hashtableIterator it;
     void *entry, *found = NULL;
     hashtableInitIterator(&it, &timers, false);
@@ -110,22 +111,21 @@ static struct moduleTimer *apiTimerAnyTimerOf(const struct module *m) {
 }
 
 static const char *apiTimerHasTimers(struct module *m) {
-    return apiTimerAnyTimerOf(m)
+    return apiTimerFindByModule(m)
                ? "the module holds timer that is not fired. Please stop the timer or wait until it fires."
                : NULL;
 }
 
-/* Of one whose OnLoad has failed. */
 static void apiTimerDropTimers(struct module *m) {
-    for (struct moduleTimer *t; (t = apiTimerAnyTimerOf(m)) != NULL;) {
+    for (struct moduleTimer *t; (t = apiTimerFindByModule(m)) != NULL;) {
         aeDeleteTimeEvent(server_el, t->event);
         apiTimerDrop(t);
     }
 }
 
-/* ---- Descriptors ---- */
+/* ---- File descriptors ---- */
 
-/* A function for each direction; the data is that of the last call. */
+/* A watched descriptor with a function for each direction. The data is that of the last call. */
 struct watched {
     int fd;
     ValkeyModuleEventLoopFunc readable, writable;
@@ -142,35 +142,36 @@ static struct watched *apiTimerWatchedFind(int fd) {
     return hashtableFind(&watched, strN((const char *)&fd, sizeof fd));
 }
 
-/* Two functions, so that the loop calls both of a descriptor that is ready for both. */
-static void apiTimerIsReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
+/* Two functions, because the event loop calls equal ones only once if a descriptor is ready
+ * in both directions. */
+static void apiTimerCallReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)mask;
     const struct watched *w = data;
     w->readable(fd, w->data, VALKEYMODULE_EVENTLOOP_READABLE);
 }
-static void apiTimerIsWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void apiTimerCallWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)mask;
     const struct watched *w = data;
     w->writable(fd, w->data, VALKEYMODULE_EVENTLOOP_WRITABLE);
 }
 
-/* 0: fine. */
+/* Returns an errno or 0. */
 static int apiTimerWatchError(int fd, int mask) {
     if (fd < 0 || fd >= aeGetSize(server_el)) return ERANGE;
     return mask & ~(VALKEYMODULE_EVENTLOOP_READABLE | VALKEYMODULE_EVENTLOOP_WRITABLE) ? EINVAL : 0;
 }
 
-/* One that the server has itself is none of theirs. */
-static bool apiTimerIsServers(int fd) {
+/* Tells whether the server itself uses the descriptor. */
+static bool apiTimerIsServerDescriptor(int fd) {
     return aeGetFileEvents(server_el, fd) != AE_NONE && !apiTimerWatchedFind(fd);
 }
 
 static bool apiTimerWatch(struct watched *w, int mask) {
     if (mask & VALKEYMODULE_EVENTLOOP_READABLE &&
-        aeCreateFileEvent(server_el, w->fd, AE_READABLE, apiTimerIsReadable, w) == -1)
+        aeCreateFileEvent(server_el, w->fd, AE_READABLE, apiTimerCallReadable, w) == -1)
         return false;
     return !(mask & VALKEYMODULE_EVENTLOOP_WRITABLE) ||
-           aeCreateFileEvent(server_el, w->fd, AE_WRITABLE, apiTimerIsWritable, w) != -1;
+           aeCreateFileEvent(server_el, w->fd, AE_WRITABLE, apiTimerCallWritable, w) != -1;
 }
 
 static void apiTimerDropIfIdle(struct watched *w) {
@@ -181,7 +182,7 @@ static void apiTimerDropIfIdle(struct watched *w) {
 
 int vmEventLoopAdd(int fd, int mask, ValkeyModuleEventLoopFunc func, void *user_data) {
     errno = apiTimerWatchError(fd, mask);
-    if (!errno && (!func || apiTimerIsServers(fd))) errno = EINVAL;
+    if (!errno && (!func || apiTimerIsServerDescriptor(fd))) errno = EINVAL;
     if (errno) return VALKEYMODULE_ERR;
     struct watched *w = apiTimerWatchedFind(fd);
     if (!w) {
@@ -209,14 +210,14 @@ int vmEventLoopDel(int fd, int mask) {
     return VALKEYMODULE_OK;
 }
 
-/* ---- Once, in the main thread ---- */
+/* ---- Once, on the main thread ---- */
 
 int vmEventLoopAddOneShot(ValkeyModuleEventLoopOneShotFunc func, void *user_data) {
     if (!func) {
         errno = EINVAL;
         return VALKEYMODULE_ERR;
     }
-    mainTellOfModule(func, user_data);
+    mainThreadPostForModule(func, user_data);
     return VALKEYMODULE_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_type.c - data types of modules: their making, their values behind keys, and what the house asks of them
- * (module_type.h); files are module_io.c's. */
+/* api_type.c - data types of modules: their creation, their values in keys, and the hooks by which the
+ * server uses them (module_type.h). module_io.c has the hooks for files. */
 #include <string.h>
 
 #include "base/num.h"
@@ -24,7 +24,7 @@ static int apiTypeLetterIndex(char c) {
     return at ? (int)(at - letters) : -1;
 }
 
-/* 0: it cannot be the name of a type. */
+/* Returns 0 if it cannot be the name of a type. */
 static uint64_t apiTypeIdOf(const char *name, int version) {
     uint64_t id = 0;
     if (strlen(name) != NAME_LENGTH || version < 0 || version > TYPE_VERSION_MAX) return 0;
@@ -48,7 +48,7 @@ static struct ValkeyModuleType *apiTypeByName(struct str name) {
     return t;
 }
 
-int moduleDbOf(const struct object *o) {
+int moduleFindDb(const struct object *o) {
     struct str key = objectKey(o);
     for (int i = 0; i < dbCount(); i++) {
         if (dbFind(dbGet(i), key) == o) return i;
@@ -56,9 +56,9 @@ int moduleDbOf(const struct object *o) {
     return -1;
 }
 
-/* ---- Making ---- */
+/* ---- Creation ---- */
 
-/* How much of the struct there was in each version of it. */
+/* The struct's size in each of its versions. */
 static size_t apiTypeMethodsSize(uint64_t version) {
     static const size_t sizes[] = {
         0,
@@ -78,7 +78,7 @@ struct ValkeyModuleType *vmCreateDataType(struct ValkeyModuleCtx *ctx, const cha
     if (!ctx->module || !ctx->module->loading || !id || !methods || !methods->version) return NULL;
     if (apiTypeByName(strOf(name))) return NULL;
     struct ValkeyModuleType **end = &module_types, *t = zcalloc(1, sizeof *t);
-    notifyKeysThatLeave();
+    notifyEnableKeyLeft();
     t->module = ctx->module;
     t->id = id;
     memcpy(t->name, name, NAME_LENGTH + 1);
@@ -94,7 +94,7 @@ static const char *apiTypeObjection(struct module *m) {
     return NULL;
 }
 
-/* Of a module that has not been loaded: there are no values of them. */
+/* Frees types of a module that is unloaded because its OnLoad failed. No value of them exists. */
 static void apiTypeDropTypes(struct module *m) {
     moduleListRemoveIf(struct ValkeyModuleType, t, module_types, t->module == m) {
         zfree(t);
@@ -109,7 +109,7 @@ struct value moduleValueMake(const struct ValkeyModuleType *type, void *value) {
     return valuePtr(OBJ_MODULE, 0, v);
 }
 
-void moduleValueDrop(const struct ValkeyModuleType *type, void *value) {
+void moduleValueFree(const struct ValkeyModuleType *type, void *value) {
     if (type->methods.free) type->methods.free(value);
 }
 
@@ -119,14 +119,14 @@ static struct moduleValue *apiTypeValueOfKey(struct ValkeyModuleKey *key) {
 }
 
 int vmModuleTypeSetValue(struct ValkeyModuleKey *key, struct ValkeyModuleType *mt, void *value) {
-    if (!moduleKeyWrites(key) || key->walk != WALK_NONE || !mt) return VALKEYMODULE_ERR;
+    if (!moduleKeyIsWritable(key) || key->walk != WALK_NONE || !mt) return VALKEYMODULE_ERR;
     dbSet(key->db, moduleKeyName(key), moduleValueMake(mt, value), false);
     return VALKEYMODULE_OK;
 }
 
 int vmModuleTypeReplaceValue(struct ValkeyModuleKey *key, struct ValkeyModuleType *mt, void *new_value,
                              void **old_value) {
-    if (!moduleKeyWrites(key) || key->walk != WALK_NONE) return VALKEYMODULE_ERR;
+    if (!moduleKeyIsWritable(key) || key->walk != WALK_NONE) return VALKEYMODULE_ERR;
     struct moduleValue *v = apiTypeValueOfKey(key);
     if (!v || v->type != mt) return VALKEYMODULE_ERR;
     if (old_value) *old_value = v->value;
@@ -144,11 +144,11 @@ void *vmModuleTypeGetValue(struct ValkeyModuleKey *key) {
     return v ? v->value : NULL;
 }
 
-/* ---- Of which key a callback is asked ---- */
+/* ---- The key of a value, for callbacks ---- */
 
 struct ValkeyModuleKeyOptCtx {
     const struct object *o;
-    int from_db, to_db; /* -1: none; or DB_BY_OBJECT */
+    int from_db, to_db; /* -1: none; DB_BY_OBJECT: not looked up yet */
     struct ValkeyModuleString *from, *to;
 };
 
@@ -157,7 +157,7 @@ static struct ValkeyModuleKeyOptCtx apiTypeKeyContext(const struct object *o, in
         .o = o, .from_db = dbid, .to_db = -1, .from = stringNew(objectKey(o))};
 }
 
-static void apiTypeKeyContextEnd(struct ValkeyModuleKeyOptCtx *k) {
+static void apiTypeKeyContextFree(struct ValkeyModuleKeyOptCtx *k) {
     stringRelease(k->from);
     if (k->to) stringRelease(k->to);
 }
@@ -169,14 +169,14 @@ const struct ValkeyModuleString *vmGetToKeyNameFromOptCtx(struct ValkeyModuleKey
     return ctx->to;
 }
 int vmGetDbIdFromOptCtx(struct ValkeyModuleKeyOptCtx *ctx) {
-    if (ctx->from_db == DB_BY_OBJECT) ctx->from_db = moduleDbOf(ctx->o);
+    if (ctx->from_db == DB_BY_OBJECT) ctx->from_db = moduleFindDb(ctx->o);
     return ctx->from_db;
 }
 int vmGetToDbIdFromOptCtx(struct ValkeyModuleKeyOptCtx *ctx) {
     return ctx->to_db;
 }
 
-/* ---- What the house asks of a value ---- */
+/* ---- Hooks of the type ---- */
 
 static const char *apiTypeNameHook(const struct object *o) {
     return moduleValueOf(o)->type->name;
@@ -193,25 +193,26 @@ static const char *apiTypeEncodingHook(const struct object *o) {
 
 static void apiTypeFreeHook(struct value v) {
     struct moduleValue *mv = v.ptr;
-    moduleValueDrop(mv->type, mv->value);
+    moduleValueFree(mv->type, mv->value);
     zfree(mv);
 }
 
-/* Where a value was that has just left its keyspace: its effort is asked then. */
+/* The value that was removed last, and its database: the effort to free it is computed after its removal. */
 static struct {
     const struct moduleValue *value;
     int dbid;
-} left;
+} last_removed;
 
 static size_t apiTypeEffortHook(const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
     const ValkeyModuleTypeMethods *methods = &v->type->methods;
     if (!methods->free_effort2 && !methods->free_effort) return 1;
-    struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, v == left.value ? left.dbid : DB_BY_OBJECT);
+    struct ValkeyModuleKeyOptCtx k =
+        apiTypeKeyContext(o, v == last_removed.value ? last_removed.dbid : DB_BY_OBJECT);
     size_t effort =
         methods->free_effort2 ? methods->free_effort2(&k, v->value) : methods->free_effort(k.from, v->value);
-    apiTypeKeyContextEnd(&k);
-    return effort ? effort : SIZE_MAX; /* 0: always on the thread */
+    apiTypeKeyContextFree(&k);
+    return effort ? effort : SIZE_MAX; /* 0: always in the background */
 }
 
 static size_t apiTypeMemoryHook(const struct object *o, size_t samples) {
@@ -221,7 +222,7 @@ static size_t apiTypeMemoryHook(const struct object *o, size_t samples) {
     if (methods->mem_usage2) {
         struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, DB_BY_OBJECT);
         bytes += methods->mem_usage2(&k, v->value, samples);
-        apiTypeKeyContextEnd(&k);
+        apiTypeKeyContextFree(&k);
     } else if (methods->mem_usage) {
         bytes += methods->mem_usage(v->value);
     }
@@ -236,7 +237,7 @@ static const char *apiTypeCopyHook(const struct object *o, const struct keyPlace
     k.to = stringNew(to->key);
     k.to_db = to->dbid;
     void *made = methods->copy2 ? methods->copy2(&k, v->value) : methods->copy(k.from, k.to, v->value);
-    apiTypeKeyContextEnd(&k);
+    apiTypeKeyContextFree(&k);
     if (!made) return "ERR module key failed to copy";
     *copy = moduleValueMake(v->type, made);
     return NULL;
@@ -249,24 +250,24 @@ static int apiTypeDbOfKeyspace(const struct keyspace *ks) {
     return -1;
 }
 
-static void apiTypeLeaveHook(struct keyspace *ks, const struct object *o) {
+static void apiTypeOnRemovedHook(struct keyspace *ks, const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
     const ValkeyModuleTypeMethods *methods = &v->type->methods;
-    left.value = v;
-    left.dbid = apiTypeDbOfKeyspace(ks);
+    last_removed.value = v;
+    last_removed.dbid = apiTypeDbOfKeyspace(ks);
     if (!methods->unlink2 && !methods->unlink) return;
-    struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, left.dbid);
+    struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, last_removed.dbid);
     if (methods->unlink2)
         methods->unlink2(&k, v->value);
     else
         methods->unlink(k.from, v->value);
-    apiTypeKeyContextEnd(&k);
+    apiTypeKeyContextFree(&k);
 }
 
-/* A new value may be where one was that has left. */
-static void apiTypeEnterHook(struct keyspace *ks, const struct object *o) {
+/* A new value may have the address of the removed one. */
+static void apiTypeOnAddedHook(struct keyspace *ks, const struct object *o) {
     (void)ks;
-    if (left.value == moduleValueOf(o)) left.value = NULL;
+    if (last_removed.value == moduleValueOf(o)) last_removed.value = NULL;
 }
 
 /* ---- Digests ---- */
@@ -295,7 +296,7 @@ const struct ValkeyModuleString *vmGetKeyNameFromDigest(struct ValkeyModuleDiges
     return dig->key;
 }
 int vmGetDbIdFromDigest(struct ValkeyModuleDigest *dig) {
-    return moduleDbOf(dig->o);
+    return moduleFindDb(dig->o);
 }
 
 static void apiTypeDigestHook(const struct object *o, uint8_t digest[20]) {
@@ -323,8 +324,8 @@ static const struct objectType module_type = {
     .memoryUsage = apiTypeMemoryHook,
     .copyTo = apiTypeCopyHook,
     .digest = apiTypeDigestHook,
-    .onAdded = apiTypeEnterHook,
-    .onRemoved = apiTypeLeaveHook,
+    .enter = apiTypeOnAddedHook,
+    .leave = apiTypeOnRemovedHook,
     .rdb_types = 1ull << RDB_TYPE_MODULE_2,
     .rdbType = apiTypeRdbTypeHook,
     .save = moduleTypeSave,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_user.c - users and their rights for modules: users of a module's own (acl/acl_others.h), questions
- * about any user, lines in ACL LOG. */
+/* api_user.c - users for modules: users that a module creates (acl/acl_others.h), checks of rights, entries
+ * of ACL LOG. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +16,16 @@
 
 #define KEY_USES (KEY_ACCESS | KEY_INSERT | KEY_DELETE | KEY_UPDATE)
 
-struct aclUser *moduleUserAcl(const struct ValkeyModuleUser *u) {
-    return u->user;
-}
-
 /* ---- Users ---- */
 
-static struct ValkeyModuleUser *apiUserHold(struct aclUser *user, bool own) {
+static struct ValkeyModuleUser *apiUserNewHandle(struct aclUser *user, bool own) {
     struct ValkeyModuleUser *u = zmalloc(sizeof *u);
     *u = (struct ValkeyModuleUser){user, own};
     return u;
 }
 
 struct ValkeyModuleUser *vmCreateModuleUser(const char *name) {
-    return apiUserHold(aclOwnUserCreate(strOf(name)), true);
+    return apiUserNewHandle(aclOwnUserCreate(strOf(name)), true);
 }
 
 void vmFreeModuleUser(struct ValkeyModuleUser *user) {
@@ -40,7 +36,7 @@ void vmFreeModuleUser(struct ValkeyModuleUser *user) {
 
 struct ValkeyModuleUser *vmGetModuleUserFromUserName(struct ValkeyModuleString *name) {
     struct aclUser *u = aclFindUser(stringText(name));
-    return u ? apiUserHold(u, false) : NULL;
+    return u ? apiUserNewHandle(u, false) : NULL;
 }
 
 int vmSetModuleUserACL(struct ValkeyModuleUser *user, const char *acl) {
@@ -60,14 +56,14 @@ int vmSetModuleUserACLString(struct ValkeyModuleCtx *ctx, struct ValkeyModuleUse
     zfree(rules);
     sdsfreesplitres(words, count);
     if (why && error)
-        *error = stringTake(why);
+        *error = stringFromSds(why);
     else
         sdsfree(why);
     return ok ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
 struct ValkeyModuleString *vmGetModuleUserACLString(struct ValkeyModuleUser *user) {
-    return stringTake(aclUserText(user->user));
+    return stringFromSds(aclUserText(user->user));
 }
 
 struct ValkeyModuleString *vmGetCurrentUserName(struct ValkeyModuleCtx *ctx) {
@@ -83,16 +79,16 @@ void vmSetContextUser(struct ValkeyModuleCtx *ctx, const struct ValkeyModuleUser
     ctx->user = user;
 }
 
-/* ---- Questions ---- */
+/* ---- Checks ---- */
 
-/* The views of the arguments; the caller's. */
+/* Returns views of the arguments; the caller frees them. */
 static struct str *apiUserViews(struct ValkeyModuleString **argv, int argc) {
     struct str *v = zmalloc((size_t)(argc + 1) * sizeof *v);
     for (int i = 0; i < argc; i++) v[i] = stringText(argv[i]);
     return v;
 }
 
-/* Sets errno to `unknown` where there is no such command. */
+/* Sets errno to `unknown` if the command does not exist. */
 static int apiUserCheckCommand(struct ValkeyModuleUser *user, struct ValkeyModuleString **argv, int argc,
                                int db, int unknown, ValkeyModuleACLLogEntryReason *reason) {
     struct str *v = apiUserViews(argv, argc);
@@ -119,21 +115,21 @@ int vmACLCheckPermissions(struct ValkeyModuleUser *user, struct ValkeyModuleStri
     return apiUserCheckCommand(user, argv, argc, dbid, EINVAL, denial_reason);
 }
 
-static int apiUserAnswer(bool sound, bool allowed) {
-    if (sound && allowed) return VALKEYMODULE_OK;
-    errno = sound ? EACCES : EINVAL;
+static int apiUserResult(bool valid, bool allowed) {
+    if (valid && allowed) return VALKEYMODULE_OK;
+    errno = valid ? EACCES : EINVAL;
     return VALKEYMODULE_ERR;
 }
 
 int vmACLCheckKeyPermissions(struct ValkeyModuleUser *user, struct ValkeyModuleString *key, int flags) {
-    bool sound = !((unsigned)flags & ~(unsigned)KEY_USES);
-    return apiUserAnswer(sound, sound && aclUserMayUseKey(user->user, stringText(key), (unsigned)flags));
+    bool valid = !((unsigned)flags & ~(unsigned)KEY_USES);
+    return apiUserResult(valid, valid && aclUserMayUseKey(user->user, stringText(key), (unsigned)flags));
 }
 
 int vmACLCheckKeyPrefixPermissions(struct ValkeyModuleUser *user, const char *key, size_t len,
                                    unsigned int flags) {
-    bool sound = !(flags & ~(unsigned)KEY_USES);
-    return apiUserAnswer(sound, sound && aclUserMayUsePrefix(user->user, strN(key, len), flags));
+    bool valid = !(flags & ~(unsigned)KEY_USES);
+    return apiUserResult(valid, valid && aclUserMayUsePrefix(user->user, strN(key, len), flags));
 }
 
 int vmACLCheckChannelPermissions(struct ValkeyModuleUser *user, struct ValkeyModuleString *ch, int flags) {
@@ -150,8 +146,8 @@ int vmACLCheckChannelPermissions(struct ValkeyModuleUser *user, struct ValkeyMod
 
 /* ---- ACL LOG ---- */
 
-static void apiUserNote(struct ValkeyModuleCtx *ctx, struct str user, struct ValkeyModuleString *object,
-                        ValkeyModuleACLLogEntryReason reason) {
+static void apiUserAddLogEntry(struct ValkeyModuleCtx *ctx, struct str user,
+                               struct ValkeyModuleString *object, ValkeyModuleACLLogEntryReason reason) {
     static const enum aclDenial denials[] = {
         [VALKEYMODULE_ACL_LOG_AUTH] = ACL_DENIED_AUTH, [VALKEYMODULE_ACL_LOG_CMD] = ACL_DENIED_COMMAND,
         [VALKEYMODULE_ACL_LOG_KEY] = ACL_DENIED_KEY,   [VALKEYMODULE_ACL_LOG_CHANNEL] = ACL_DENIED_CHANNEL,
@@ -163,10 +159,10 @@ static void apiUserNote(struct ValkeyModuleCtx *ctx, struct str user, struct Val
 
 void vmACLAddLogEntry(struct ValkeyModuleCtx *ctx, struct ValkeyModuleUser *user,
                       struct ValkeyModuleString *object, ValkeyModuleACLLogEntryReason reason) {
-    apiUserNote(ctx, aclUserNameOf(user->user), object, reason);
+    apiUserAddLogEntry(ctx, aclUserNameOf(user->user), object, reason);
 }
 
 void vmACLAddLogEntryByUserName(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *user,
                                 struct ValkeyModuleString *object, ValkeyModuleACLLogEntryReason reason) {
-    apiUserNote(ctx, stringText(user), object, reason);
+    apiUserAddLogEntry(ctx, stringText(user), object, reason);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_yield.c - letting others have answers in the middle of something long.
+/* api_yield.c - Yield: other clients are served in the middle of a long operation.
  *
- * The main thread runs a nested round, as scripts do that take long. A thread that has the lock lends it to
- * the main thread for a turn. Clients whose commands are not allowed meanwhile hear BUSY; unless the module
- * wants them to wait, which they do anyway. */
+ * The main thread runs a nested turn, as long scripts do. A thread that has the lock lends it to the
+ * main thread for a turn. Clients get BUSY for commands that are not allowed meanwhile, or wait if the
+ * module wants that. */
 #include "base/clock.h"
 #include "client/client.h"
 #include "client/reply.h"
@@ -26,8 +26,8 @@ static void apiYieldReplyText(struct client *c) {
         replyErrorFmt(c, "BUSY %s is busy running a module command.", productTitle());
 }
 
-/* A context begins when its command does: nobody asks the clock for each. Once it has waited for the
- * threshold, it lets others have a turn as often as cron has. */
+/* The context's command began at cmd_time_ms, so no context has to read the clock when it is opened. After
+ * the threshold, the function yields as often as cron runs. */
 static bool apiYieldIsTime(struct ValkeyModuleCtx *ctx) {
     uint64_t now = (uint64_t)monotonicUs();
     uint64_t step_us = 1000000 / (uint64_t)server_hz;
@@ -38,12 +38,12 @@ static bool apiYieldIsTime(struct ValkeyModuleCtx *ctx) {
     return true;
 }
 
-void moduleLetOthers(void) {
+void moduleYieldToOthers(void) {
     if (moduleIsMainThread()) {
         turnNested();
     } else {
         aeWakeup(server_el);
-        moduleLockLend();
+        moduleLockYield();
     }
 }
 
@@ -52,11 +52,11 @@ void vmYield(struct ValkeyModuleCtx *ctx, int flags, const char *busy_reply) {
     if (yields || busyIsActive() || !apiYieldIsTime(ctx)) return;
     yields = true;
     if (loadingActive() && moduleIsMainThread()) {
-        turnNested(); /* they are answered that it loads */
+        turnNested(); /* clients are told that the server is loading */
     } else if (clients) {
         busy_text = busy_reply;
         busyBegin(apiYieldReplyText);
-        moduleLetOthers();
+        moduleYieldToOthers();
         busyEnd();
     }
     yields = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_zset.c - keys that hold a sorted set, in any encoding. A range is gone through by place and by number:
- * what is in it is known from the beginning. */
+/* api_zset.c - module functions for keys that hold a sorted set, in any encoding. The bounds of a range are
+ * computed when its iteration begins. */
 #include <math.h>
 
 #include "module/module_key.h"
@@ -22,34 +22,35 @@ static int apiZsetAddFlags(int flags) {
            (flags & VALKEYMODULE_ZADD_GT ? ZADD_GT : 0) | (flags & VALKEYMODULE_ZADD_LT ? ZADD_LT : 0);
 }
 
-/* The set, or a new one, which is the caller's then. */
+/* Opens the set, or makes a new one, which the caller owns. */
 static struct zsetRef apiZsetOpenOrNew(const struct object *o, struct str first) {
     return o ? zsetOpen(o) : zsetNew(1, first.len);
 }
 
-/* flagsptr may be NULL; *score becomes the new one, 0 when the flags forbid it. */
+/* Adds or updates a member. flagsptr may be NULL. *score becomes the new score, or 0 if the flags
+ * forbid the change. */
 static int apiZsetAdd(struct ValkeyModuleKey *key, double *score, struct ValkeyModuleString *ele,
                       int *flagsptr, int more) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
-    int asked = flagsptr ? *flagsptr & IN_FLAGS : 0;
-    if (!moduleKeyWrites(key) || (o && o->type != OBJ_ZSET)) return VALKEYMODULE_ERR;
+    int flags = flagsptr ? *flagsptr & IN_FLAGS : 0;
+    if (!moduleKeyIsWritable(key) || (o && o->type != OBJ_ZSET)) return VALKEYMODULE_ERR;
     if (flagsptr) *flagsptr = 0;
     if (isnan(*score)) return VALKEYMODULE_ERR;
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     struct str member = stringText(ele);
     struct zsetRef z = apiZsetOpenOrNew(o, member);
-    enum zsetAdded came = zsetAdd(&z, member, score, apiZsetAddFlags(asked) | more);
+    enum zsetAdded added = zsetAdd(&z, member, score, apiZsetAddFlags(flags) | more);
     if (o)
         zsetCommit(o, z);
     else if (zsetLength(z))
         dbAdd(key->db, moduleKeyName(key), zsetValue(z));
     else
         zsetFree(z);
-    if (flagsptr && came == ZADD_ADDED) *flagsptr = VALKEYMODULE_ZADD_ADDED;
-    if (flagsptr && came == ZADD_UPDATED) *flagsptr = VALKEYMODULE_ZADD_UPDATED;
-    if (flagsptr && came == ZADD_NOP) *flagsptr = VALKEYMODULE_ZADD_NOP;
-    if (came == ZADD_NOP) *score = 0;
-    return came == ZADD_NAN ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
+    if (flagsptr && added == ZADD_ADDED) *flagsptr = VALKEYMODULE_ZADD_ADDED;
+    if (flagsptr && added == ZADD_UPDATED) *flagsptr = VALKEYMODULE_ZADD_UPDATED;
+    if (flagsptr && added == ZADD_NOP) *flagsptr = VALKEYMODULE_ZADD_NOP;
+    if (added == ZADD_NOP) *score = 0;
+    return added == ZADD_NAN ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
 }
 
 int vmZsetAdd(struct ValkeyModuleKey *key, double score, struct ValkeyModuleString *ele, int *flagsptr) {
@@ -64,11 +65,11 @@ int vmZsetIncrby(struct ValkeyModuleKey *key, double score, struct ValkeyModuleS
 }
 
 int vmZsetRem(struct ValkeyModuleKey *key, struct ValkeyModuleString *ele, int *deleted) {
-    struct object *o = moduleKeyWrites(key) ? moduleKeyObject(key) : NULL;
+    struct object *o = moduleKeyIsWritable(key) ? moduleKeyObject(key) : NULL;
     if (deleted) *deleted = 0;
-    if (!moduleKeyWrites(key) || (o && o->type != OBJ_ZSET)) return VALKEYMODULE_ERR;
+    if (!moduleKeyIsWritable(key) || (o && o->type != OBJ_ZSET)) return VALKEYMODULE_ERR;
     if (!o) return VALKEYMODULE_OK;
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     struct zsetRef z = zsetOpen(o);
     bool removed = zsetRemove(&z, stringText(ele));
     zsetCommit(o, z);
@@ -91,7 +92,7 @@ static int apiZsetStart(struct ValkeyModuleKey *key, const struct zsetRange *r, 
     struct zsetRef z;
     struct zsetSlice slice;
     if (!apiZsetOpen(key, &z)) return VALKEYMODULE_ERR;
-    moduleKeyWalkEnd(key);
+    moduleKeyEndWalk(key);
     zsetSliceOf(z, r, &slice);
     key->walk = WALK_ZSET;
     key->zset.count = slice.count;
@@ -132,15 +133,15 @@ int vmZsetLastInLexRange(struct ValkeyModuleKey *key, struct ValkeyModuleString 
     return apiZsetStartLex(key, min, max, true);
 }
 
-/* The key still has its set: who deletes it by another handle has ended the walk. */
-static bool apiZsetWalking(struct ValkeyModuleKey *key, struct zsetRef *z) {
+/* Checks that the key still holds a sorted set: it may have been deleted through another handle. */
+static bool apiZsetIsIterating(struct ValkeyModuleKey *key, struct zsetRef *z) {
     return key && key->walk == WALK_ZSET && key->zset.count && apiZsetOpen(key, z);
 }
 
 struct ValkeyModuleString *vmZsetRangeCurrentElement(struct ValkeyModuleKey *key, double *score) {
     struct zsetRef z;
     struct zsetElement e;
-    if (!apiZsetWalking(key, &z)) return NULL;
+    if (!apiZsetIsIterating(key, &z)) return NULL;
     z.index->read(&key->zset.place, &e);
     if (score) *score = e.score;
     return vmCreateString(key->ctx, e.member.ptr, e.member.len);
@@ -148,7 +149,7 @@ struct ValkeyModuleString *vmZsetRangeCurrentElement(struct ValkeyModuleKey *key
 
 static int apiZsetStep(struct ValkeyModuleKey *key, bool back) {
     struct zsetRef z;
-    if (!apiZsetWalking(key, &z) || key->zset.end) return 0;
+    if (!apiZsetIsIterating(key, &z) || key->zset.end) return 0;
     bool at_end = back ? key->zset.at == 0 : key->zset.at + 1 == key->zset.count;
     if (at_end || !z.index->step(z.ptr, &key->zset.place, back)) {
         key->zset.end = true;
@@ -169,5 +170,5 @@ int vmZsetRangeEndReached(struct ValkeyModuleKey *key) {
 }
 
 void vmZsetRangeStop(struct ValkeyModuleKey *key) {
-    if (key) moduleKeyWalkEnd(key);
+    if (key) moduleKeyEndWalk(key);
 }

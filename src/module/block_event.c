@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* block_event.c - a client whose command has caused an event of the keyspace, and is blocked by who is told
- * of it: the command goes on to its end, and its reply is held back until the module lets go.
+/* block_event.c - blocking a client in a subscriber to the keyspace event that its command causes. The
+ * command runs to its end; its reply is held back until the module unblocks the client.
  *
- *     handler ──▶ event ──▶ BlockClient      the end of the command: it has run, counts, is propagated
- *        └─────────────────────────────────▶ its output is taken back, its client waits
- *                                            let go, time over ...: the output, then what callbacks reply
- */
+ *     handler ──▶ event ──▶ BlockClient      the command ends: it has run, is counted, is propagated
+ *        └─────────────────────────────────▶ its output is taken back and the client is blocked
+ *                                            unblocked or timed out: the output, then replies of callbacks */
 #include <errno.h>
 #include <limits.h>
 
@@ -21,10 +20,10 @@
 #include "module/lock.h"
 #include "module/parts.h"
 
-/* Of the command that runs; NULL: it is not held back. */
+/* The handle that the running command got in an event, or NULL. */
 static struct ValkeyModuleBlockedClient *holding;
 
-/* ---- The end of the wait ---- */
+/* ---- Unblocking ---- */
 
 static void blockEventCallBack(struct client *c, struct ValkeyModuleBlockedClient *bc, ValkeyModuleCmdFunc fn,
                                unsigned flag) {
@@ -40,12 +39,12 @@ static void blockEventCallBack(struct client *c, struct ValkeyModuleBlockedClien
     fn(&ctx, args.argv, args.argc);
     declaredKeysEnd(&nobodys);
     stringArgsClose(&args);
-    contextRepliesEnd(&ctx);
+    contextFinishReplies(&ctx);
     contextClose(&ctx);
 }
 
-static void blockEventEnds(struct client *c) {
-    struct ValkeyModuleBlockedClient *bc = blockedOwner(c);
+static void blockEventUnblocked(struct client *c) {
+    struct ValkeyModuleBlockedClient *bc = blockedWhose(c);
     moduleUnitBegin();
     replyRaw(c, bc->held, sdslen(bc->held));
     if (blocking_end.reason == BLOCKING_RESUMED) {
@@ -61,7 +60,7 @@ static void blockEventEnds(struct client *c) {
 
 /* ---- The end of the command ---- */
 
-/* What it has replied. */
+/* Removes the reply of the command from the client's output and returns it. */
 static sds blockEventTakeReply(struct client *c) {
     uint64_t n = pushOutputEver(c) - c->out.reply_from;
     if (!n) return sdsempty();
@@ -73,28 +72,28 @@ static sds blockEventTakeReply(struct client *c) {
     return reply;
 }
 
-static void blockEventCommandEnds(struct client *c) {
+static void blockEventCommandDone(struct client *c) {
     struct ValkeyModuleBlockedClient *bc = holding;
-    if (!bc || bc->client != c) return; /* one within it, of another client */
+    if (!bc || bc->client != c) return; /* a nested command of another client */
     holding = NULL;
-    callHookIdle(blockEventCommandEnds, true);
+    callHookIdle(blockEventCommandDone, true);
     if (c->flags & CLIENT_CLOSE_ASAP) {
-        blockedLeft(c, bc);
+        moduleBlockDetach(c, bc);
         return;
     }
-    struct blockingOptions wish = {.deadline_ms = bc->deadline_ms,
-                                   .uninterruptible = !bc->timeout,
-                                   .on_end = blockEventEnds,
-                                   .owner = bc,
-                                   .on_unblocked = blockedLeft};
+    struct blockingOptions options = {.deadline_ms = bc->deadline_ms,
+                                      .patient = !bc->timeout,
+                                      .ends = blockEventUnblocked,
+                                      .whose = bc,
+                                      .left = moduleBlockDetach};
     bc->held = blockEventTakeReply(c);
-    blockForHandler(c, NULL, 0, &wish);
+    blockForHandler(c, NULL, 0, &options);
 }
 
 /* ---- Blocking ---- */
 
-/* errno of why it cannot be; 0: it can. */
-static int blockEventWhyNot(const struct ValkeyModuleCtx *ctx) {
+/* Returns the errno if the client cannot be blocked, else 0. */
+static int blockEventRefusal(const struct ValkeyModuleCtx *ctx) {
     const struct call *call = call_running;
     const struct client *c = ctx->client;
     if (!c || ctx->flags & CTX_BORROWED || !c->conn || !call || call->client != c) return EINVAL;
@@ -103,23 +102,23 @@ static int blockEventWhyNot(const struct ValkeyModuleCtx *ctx) {
     return waits || c->flags & (CLIENT_PRIMARY | CLIENT_REPLICA | CLIENT_DENY_BLOCKING) ? ENOTSUP : 0;
 }
 
-struct ValkeyModuleBlockedClient *blockedInEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply,
-                                                 ValkeyModuleCmdFunc timeout,
-                                                 void (*free_privdata)(struct ValkeyModuleCtx *, void *),
-                                                 int64_t timeout_ms) {
-    errno = blockEventWhyNot(ctx);
+struct ValkeyModuleBlockedClient *moduleBlockInEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply,
+                                                     ValkeyModuleCmdFunc timeout,
+                                                     void (*free_privdata)(struct ValkeyModuleCtx *, void *),
+                                                     int64_t timeout_ms) {
+    errno = blockEventRefusal(ctx);
     if (!errno && timeout_ms > LLONG_MAX - mstime()) errno = EINVAL;
     if (errno) return NULL;
-    struct ValkeyModuleBlockedClient *bc = holding = blockedNew(ctx);
+    struct ValkeyModuleBlockedClient *bc = holding = moduleBlockCreate(ctx);
     bc->reply = reply;
     bc->timeout = timeout;
     bc->free_privdata = free_privdata;
     bc->deadline_ms = timeout_ms ? mstime() + timeout_ms : 0;
     bc->client = ctx->client;
-    callHookIdle(blockEventCommandEnds, false);
+    callHookIdle(blockEventCommandDone, false);
     return bc;
 }
 
 void blockEventPartInit(void) {
-    callAddHook(CALL_DONE, blockEventCommandEnds, true);
+    callAddHook(CALL_DONE, blockEventCommandDone, true);
 }

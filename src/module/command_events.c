@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command_events.c - how commands have ended, as events of the server. Hooks of command/call.h, which are
- * idle while no module has subscribed.
+/* command_events.c - the results of commands, as events of the server. The hooks (command/call.h) are idle
+ * while no module subscribes.
  *
- *     CALL_BEFORE: when, and how many changes there had been ──▶ a stack, as calls nest
- *     CALL_AFTER:  the top of it is this call's, unless somebody has subscribed in between */
+ *     CALL_BEFORE: saves the time and the count of changes on a stack, because calls nest
+ *     CALL_AFTER:  the top of the stack is this call's, unless a module subscribed in between */
 #include <string.h>
 
 #include "base/ticks.h"
@@ -16,21 +16,21 @@
 #include "module/events.h"
 #include "module/parts.h"
 
-struct begun {
+struct commandEventsCall {
     const struct call *call;
     uint64_t ticks, dirty;
 };
-static struct begun *stack;
+static struct commandEventsCall *stack;
 static int depth, capacity;
-static bool listening;
-static const struct request *denied; /* this refusal has been told as one by rules */
+static bool hooks_active;
+static const struct request *denied; /* its refusal has been published as a denial already */
 
 static bool commandEventsResultsWanted(void) {
     return serverEventWanted(SERVER_COMMAND_DONE) || serverEventWanted(SERVER_COMMAND_FAILED);
 }
 
-static void commandEventsTell(enum serverEventKind kind, int which, struct client *c,
-                              ValkeyModuleCommandResultInfo *info) {
+static void commandEventsPublishResult(enum serverEventKind kind, int which, struct client *c,
+                                       ValkeyModuleCommandResultInfo *info) {
     const struct request *r = c->request;
     struct stringArgs args;
     stringArgsOpen(&args, r->argv, r->argc);
@@ -50,26 +50,27 @@ static void commandEventsBefore(struct client *c) {
         capacity = capacity ? 2 * capacity : 8;
         stack = zrealloc(stack, (size_t)capacity * sizeof *stack);
     }
-    stack[depth++] = (struct begun){call_running, ticksNow(), dbstats.dirty};
+    stack[depth++] = (struct commandEventsCall){call_running, ticksNow(), dbstats.dirty};
 }
 
 static void commandEventsAfter(struct client *c) {
-    while (depth && stack[depth - 1].call != call_running) depth--; /* of calls whose end was not awaited */
-    struct begun b = {call_running, ticksNow(), dbstats.dirty};     /* it has subscribed itself */
+    while (depth && stack[depth - 1].call != call_running) depth--; /* calls without CALL_AFTER */
+    struct commandEventsCall b = {call_running, ticksNow(),
+                                  dbstats.dirty}; /* for a call that subscribed itself */
     if (depth) b = stack[--depth];
-    if (c->flags & CLIENT_BLOCKED || call_running->origin == ORIGIN_AOF) return; /* a file is no client */
+    if (c->flags & CLIENT_BLOCKED || call_running->origin == ORIGIN_AOF) return; /* the AOF is no client */
     bool failed = c->flags & CLIENT_ERROR;
     enum serverEventKind kind = failed ? SERVER_COMMAND_FAILED : SERVER_COMMAND_DONE;
     if (!serverEventWanted(kind)) return;
     ValkeyModuleCommandResultInfo info = {.duration_us = (int64_t)((ticksNow() - b.ticks) / ticks_per_us),
                                           .dirty = (int64_t)(dbstats.dirty - b.dirty)};
-    commandEventsTell(kind, 0, c, &info);
+    commandEventsPublishResult(kind, 0, c, &info);
 }
 
 /* ---- Refused ---- */
 
-/* The error that has just been replied, without the end of its line, and without the code that says nothing;
- * "": there is none to be seen. The caller's. */
+/* Returns the error that was replied last, without the end of its line and without the code ERR, or "". The
+ * caller frees it. */
 static sds commandEventsLastError(const struct client *c) {
     const struct replyBlock *b = c->out.tail;
     if (!b || b->used < 3) return sdsempty();
@@ -80,7 +81,7 @@ static sds commandEventsLastError(const struct client *c) {
     return b->buf[from] == '-' ? sdsnewstr(line) : sdsempty();
 }
 
-/* A redirection by slot is no error that would be named, one to a primary is by its first word only. */
+/* Redirections by slot are not named as errors; of a redirection to a primary only the first word is. */
 static const char *commandEventsContextOf(sds error) {
     static const char *const slots[] = {"-MOVED", "-ASK", "-TRYAGAIN", "-CROSSSLOT", "-CLUSTERDOWN"};
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
@@ -91,13 +92,13 @@ static const char *commandEventsContextOf(sds error) {
 }
 
 static void commandEventsRefused(struct client *c) {
-    bool told = denied == c->request;
+    bool published = denied == c->request;
     denied = NULL;
-    bool of_script = call_running && call_running->origin == ORIGIN_SCRIPT; /* the script's affair */
-    if (told || of_script || !serverEventWanted(SERVER_COMMAND_REJECTED)) return;
+    bool of_script = call_running && call_running->origin == ORIGIN_SCRIPT; /* the script reports it */
+    if (published || of_script || !serverEventWanted(SERVER_COMMAND_REJECTED)) return;
     sds error = commandEventsLastError(c);
     ValkeyModuleCommandResultInfo info = {.rejection_context = commandEventsContextOf(error)};
-    commandEventsTell(SERVER_COMMAND_REJECTED, 0, c, &info);
+    commandEventsPublishResult(SERVER_COMMAND_REJECTED, 0, c, &info);
     sdsfree(error);
 }
 
@@ -105,22 +106,22 @@ void commandEventDenied(int reason, const struct eventDenial *d) {
     sds object = d->object.ptr ? sdsnewstr(d->object) : NULL;
     ValkeyModuleCommandResultInfo info = {.rejection_context = object};
     denied = d->client->request;
-    if (denied) commandEventsTell(SERVER_COMMAND_DENIED, reason, d->client, &info);
+    if (denied) commandEventsPublishResult(SERVER_COMMAND_DENIED, reason, d->client, &info);
     sdsfree(object);
 }
 
 /* ---- Registration ---- */
 
-void commandEventsWanted(void) {
+void commandEventsUpdateHooks(void) {
     bool want = commandEventsResultsWanted();
-    if (want == listening) return;
-    listening = want;
+    if (want == hooks_active) return;
+    hooks_active = want;
     callHookIdle(commandEventsBefore, !want);
     callHookIdle(commandEventsAfter, !want);
     depth = 0;
 }
 
-void commandEventsInit(void) {
+void commandEventPartInit(void) {
     callAddHook(CALL_BEFORE, commandEventsBefore, true);
     callAddHook(CALL_AFTER, commandEventsAfter, true);
     callOnRefused(commandEventsRefused);

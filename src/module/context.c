@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* context.c - contexts of modules: what they keep until a callback returns, and the clients they borrow. See
- * api.h. */
+/* context.c - contexts of modules: memory that is freed when a callback returns, and clients that contexts
+ * borrow. See api.h. */
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
@@ -11,19 +11,19 @@
 #define POOL_BLOCK_SIZE 8192
 #define SPARE_CLIENTS   16
 
-/* ---- What AutoMemory frees ---- */
+/* ---- AutoMemory ---- */
 
 struct autoItem {
     enum autoKind kind;
-    void *what; /* NULL: it has been freed, or kept, by hand */
+    void *what; /* NULL: freed or kept by the module */
 };
 static void (*release[AUTO_KINDS])(void *what);
 
-void contextSetRelease(enum autoKind kind, void (*fn)(void *what)) {
+void contextSetAutoFree(enum autoKind kind, void (*fn)(void *what)) {
     release[kind] = fn;
 }
 
-void contextAuto(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what) {
+void contextAutoAdd(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what) {
     if (!ctx || !(ctx->flags & CTX_AUTO_MEMORY) || !what) return;
     if (ctx->auto_count == ctx->auto_capacity) {
         ctx->auto_capacity = ctx->auto_capacity ? 2 * ctx->auto_capacity : 16;
@@ -32,8 +32,8 @@ void contextAuto(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what) {
     ctx->autos[ctx->auto_count++] = (struct autoItem){.kind = kind, .what = what};
 }
 
-/* What is freed by hand is mostly what has been made last. */
-bool contextAutoForget(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what) {
+/* The list is searched from its end, since modules mostly free what they created last. */
+bool contextAutoRemove(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what) {
     if (!ctx || !(ctx->flags & CTX_AUTO_MEMORY)) return false;
     for (int i = ctx->auto_count - 1; i >= 0; i--) {
         struct autoItem *item = &ctx->autos[i];
@@ -46,7 +46,7 @@ bool contextAutoForget(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *wh
 }
 
 static void contextReleaseAutos(struct ValkeyModuleCtx *ctx) {
-    /* Freeing one may come back here for another. */
+    /* Releasing an item may take another one from the list. */
     for (int i = 0; i < ctx->auto_count; i++) {
         struct autoItem item = ctx->autos[i];
         ctx->autos[i].what = NULL;
@@ -67,7 +67,7 @@ struct poolBlock {
     char bytes[];
 };
 
-/* Short ones are aligned to what they can hold, at most to a pointer. */
+/* Small objects have the alignment of their size, at most that of a pointer. */
 static size_t contextPoolAlignment(size_t bytes) {
     size_t align = sizeof(void *);
     while (align > bytes) align /= 2;
@@ -103,21 +103,21 @@ static void contextReleasePool(struct ValkeyModuleCtx *ctx) {
 static struct client *spare[SPARE_CLIENTS];
 static int spare_count;
 
-struct client *poolClientTake(void) {
+struct client *poolClientAcquire(void) {
     struct client *c = spare_count ? spare[--spare_count] : clientCreate(NULL);
     c->flags |= CLIENT_DENY_BLOCKING;
     return c;
 }
 
-/* A command has made something of it that others know: a transaction, subscriptions, a name. */
-static bool contextHasBecomeSomebody(const struct client *c) {
+/* Tells whether commands have left state in the client: a transaction, subscriptions, a name. */
+static bool contextClientHasState(const struct client *c) {
     return c->session || c->limits || c->blocked || c->multi || c->pubsub || c->tracking || c->replica ||
            c->flags & (CLIENT_CLOSE_ASAP | CLIENT_MONITOR | CLIENT_MULTI);
 }
 
-void poolClientGive(struct client *c) {
+void poolClientReturn(struct client *c) {
     replyFreeChain(c);
-    if (spare_count == SPARE_CLIENTS || contextHasBecomeSomebody(c)) {
+    if (spare_count == SPARE_CLIENTS || contextClientHasState(c)) {
         clientFreeNow(c);
         return;
     }
@@ -135,7 +135,7 @@ struct db *contextDb(const struct ValkeyModuleCtx *ctx) {
 
 struct client *contextClient(struct ValkeyModuleCtx *ctx) {
     if (!ctx->client) {
-        ctx->client = poolClientTake();
+        ctx->client = poolClientAcquire();
         ctx->client->db = dbGet(ctx->dbid);
         if (ctx->thread_reply) ctx->client->resp = ctx->thread_reply->resp;
         ctx->flags |= CTX_BORROWED;
@@ -150,9 +150,9 @@ void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c
 }
 
 void contextClose(struct ValkeyModuleCtx *ctx) {
-    if (ctx->postponed) contextRepliesEnd(ctx);
+    if (ctx->postponed) contextFinishReplies(ctx);
     if (ctx->autos) contextReleaseAutos(ctx);
     contextReleasePool(ctx);
     zfree(ctx->positions);
-    if (ctx->flags & CTX_BORROWED) poolClientGive(ctx->client);
+    if (ctx->flags & CTX_BORROWED) poolClientReturn(ctx->client);
 }

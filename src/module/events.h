@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* events.h - events of the server as modules are told of them (api_server_event.c), and what the parts about
- * them share. */
+/* events.h - events of the server for modules (api_server_event.c), as several parts share them. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,16 +9,16 @@
 
 struct client;
 
-/* Calls those who have subscribed; `info` is what the interface says comes with the event. c: whose event it
- * is; NULL: nobody's, then the context has a client of the pool, in database `db`. */
+/* Calls the modules that subscribed to an event. `info` is the struct that the interface defines for it. c
+ * is the client of the event; if it is NULL, the context has a client of the pool, in database `db`. */
 void eventsPublish(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db);
-/* Somebody wants events of this kind, or nobody any more. */
-void commandEventsWanted(void);
-/* The sink's part about denied commands (command_events.c). */
+/* Attaches or detaches the hooks on commands after subscriptions have changed. */
+void commandEventsUpdateHooks(void);
+/* Publishes that a command has been denied (command_events.c). */
 void commandEventDenied(int reason, const struct eventDenial *d);
 
-/* From now on the keys of a slot that leaves are told of, and their values, one by one. */
-void notifyKeysThatLeave(void);
+/* From now on, each key of a slot that leaves this node is announced with its value. */
+void notifyEnableKeyLeft(void);
 
-/* What is told of a client (api_client.c). */
+/* Fills info from a client (api_client.c). */
 void clientInfoFill(ValkeyModuleClientInfo *info, struct client *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lock.c - the lock, and errands for the main thread; see lock.h. */
+/* lock.c - the lock, and calls for the main thread; see lock.h. */
 #include "module/lock.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@
 
 /* ---- The lock ---- */
 
-/* Tickets: whose number is `serving` has it. */
+/* A ticket lock: the thread whose ticket is `serving` has it. */
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t next_is_served;
@@ -45,7 +45,7 @@ bool moduleLockTry(void) {
     return free;
 }
 
-void moduleLockGive(void) {
+void moduleLockRelease(void) {
     mine = false;
     pthread_mutex_lock(&lock.mutex);
     lock.serving++;
@@ -53,7 +53,7 @@ void moduleLockGive(void) {
     pthread_mutex_unlock(&lock.mutex);
 }
 
-bool moduleLockIsMine(void) {
+bool moduleLockIsHeld(void) {
     return mine;
 }
 
@@ -61,12 +61,12 @@ bool moduleIsMainThread(void) {
     return pthread_equal(pthread_self(), main_thread);
 }
 
-void moduleLockLend(void) {
+void moduleLockYield(void) {
     pthread_mutex_lock(&lock.mutex);
     bool wanted = lock.next > lock.serving + 1;
     pthread_mutex_unlock(&lock.mutex);
     if (!wanted) return;
-    moduleLockGive();
+    moduleLockRelease();
     moduleLockTake();
 }
 
@@ -81,70 +81,70 @@ void moduleUnitEnd(void) {
     propagateEnd();
 }
 
-/* ---- Errands ---- */
+/* ---- Calls for the main thread ---- */
 
-struct errand {
-    struct errand *next;
+struct postedCall {
+    struct postedCall *next;
     void (*fn)(void *arg);
     void *arg;
     bool of_module;
 };
 static struct {
     pthread_mutex_t mutex;
-    struct errand *first, **end;
-} errands = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct postedCall *first, **end;
+} posted_calls = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static void lockTell(void (*fn)(void *arg), void *arg, bool of_module) {
-    moduleThreadEnters();
-    struct errand *e = zmalloc(sizeof *e);
-    *e = (struct errand){.fn = fn, .arg = arg, .of_module = of_module};
-    pthread_mutex_lock(&errands.mutex);
-    bool wake = !errands.first;
-    *(errands.first ? errands.end : &errands.first) = e;
-    errands.end = &e->next;
-    pthread_mutex_unlock(&errands.mutex);
+static void lockPost(void (*fn)(void *arg), void *arg, bool of_module) {
+    moduleThreadRegister();
+    struct postedCall *e = zmalloc(sizeof *e);
+    *e = (struct postedCall){.fn = fn, .arg = arg, .of_module = of_module};
+    pthread_mutex_lock(&posted_calls.mutex);
+    bool wake = !posted_calls.first;
+    *(posted_calls.first ? posted_calls.end : &posted_calls.first) = e;
+    posted_calls.end = &e->next;
+    pthread_mutex_unlock(&posted_calls.mutex);
     if (wake && server_el) aeWakeup(server_el);
 }
 
-void mainTell(void (*fn)(void *arg), void *arg) {
-    lockTell(fn, arg, false);
+void mainThreadPost(void (*fn)(void *arg), void *arg) {
+    lockPost(fn, arg, false);
 }
 
-void mainTellOfModule(void (*fn)(void *arg), void *arg) {
-    lockTell(fn, arg, true);
+void mainThreadPostForModule(void (*fn)(void *arg), void *arg) {
+    lockPost(fn, arg, true);
 }
 
-static struct errand *lockTakeAll(void) {
-    pthread_mutex_lock(&errands.mutex);
-    struct errand *first = errands.first;
-    errands.first = NULL;
-    pthread_mutex_unlock(&errands.mutex);
+static struct postedCall *lockTakePosted(void) {
+    pthread_mutex_lock(&posted_calls.mutex);
+    struct postedCall *first = posted_calls.first;
+    posted_calls.first = NULL;
+    pthread_mutex_unlock(&posted_calls.mutex);
     return first;
 }
 
-static void lockRun(struct errand *e) {
+static void lockRunPosted(struct postedCall *e) {
     void (*fn)(void *arg) = e->fn;
     void *arg = e->arg;
     zfree(e);
     fn(arg);
 }
 
-void moduleTurnEnds(void) {
-    for (struct errand *e = lockTakeAll(), *next; e; e = next) {
+void moduleRunPostedCalls(void) {
+    for (struct postedCall *e = lockTakePosted(), *next; e; e = next) {
         next = e->next;
-        lockRun(e);
+        lockRunPosted(e);
     }
 }
 
-/* A module goes: what is code of modules is called now, the rest waits for its turn. */
-static void lockRunThoseOfModules(struct module *m) {
+/* A module is unloaded: calls of modules' code run now, all others wait for their turn. */
+static void lockRunModuleCalls(struct module *m) {
     (void)m;
-    for (struct errand *e = lockTakeAll(), *next; e; e = next) {
+    for (struct postedCall *e = lockTakePosted(), *next; e; e = next) {
         next = e->next;
         if (e->of_module) {
-            lockRun(e);
+            lockRunPosted(e);
         } else {
-            mainTell(e->fn, e->arg);
+            mainThreadPost(e->fn, e->arg);
             zfree(e);
         }
     }
@@ -154,12 +154,12 @@ static void lockRunThoseOfModules(struct module *m) {
 
 static void (*presence)(bool any);
 
-static void lockPollBegins(struct aeEventLoop *el) {
+static void lockReleaseBeforePoll(struct aeEventLoop *el) {
     (void)el;
-    moduleLockGive();
+    moduleLockRelease();
 }
 
-static void lockPollEnds(struct aeEventLoop *el) {
+static void lockTakeAfterPoll(struct aeEventLoop *el) {
     (void)el;
     moduleLockTake();
 }
@@ -168,28 +168,28 @@ void moduleOnPresence(void (*fn)(bool any)) {
     presence = fn;
 }
 
-static void lockLookWhoIsThere(void) {
+static void lockUpdatePresence(void) {
     struct module *m = modules;
-    while (m && !m->file) m = m->next; /* one that is built in has no threads */
-    aeSetAroundPoll(server_el, m ? lockPollBegins : NULL, m ? lockPollEnds : NULL);
+    while (m && !m->file) m = m->next; /* modules without a file have no threads */
+    aeSetAroundPoll(server_el, m ? lockReleaseBeforePoll : NULL, m ? lockTakeAfterPoll : NULL);
     if (presence) presence(m != NULL);
 }
 
 static bool lockLoaded(struct module *m) {
     (void)m;
-    lockLookWhoIsThere();
+    lockUpdatePresence();
     return true;
 }
 
 static void lockUnloaded(struct module *m) {
-    lockRunThoseOfModules(m);
-    lockLookWhoIsThere();
+    lockRunModuleCalls(m);
+    lockUpdatePresence();
 }
 
 void lockPartInit(void) {
     main_thread = pthread_self();
     moduleLockTry();
-    scriptServeOthers = moduleLetOthers;
+    scriptLetOthers = moduleYieldToOthers;
     moduleOnLoaded(lockLoaded);
     moduleOnUnload(lockUnloaded);
 }

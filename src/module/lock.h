@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lock.h - who may touch the server: the main thread, but while it sleeps in its poll; then whichever thread
- * of a module has taken the lock.
+/* lock.h - the lock that says which thread may touch the server: the main thread holds it except while it
+ * sleeps in its poll. Then a thread of a module can take it.
  *
  *     main thread   ── turn ──┐ give              take ┌── turn ── ...
  *                             └──── poll ──────────────┘
  *     a thread                   take ── section ── give
  *
- * It is taken in the order in which it was asked for: a thread that asks gets its section at the latest when
- * the main thread sleeps next, and the main thread waits for those that came before it. The poll of a nested
- * round (a script past its time limit, Yield, a load) does not give it away: the data stands still there.
- * With no module loaded there is no lock: the loop does not know of it. */
+ * The lock is granted in the order of requests. A thread gets it at the latest when the main thread sleeps
+ * next, and the main thread waits for the threads that came before it. The poll of a nested turn (a script
+ * past its time limit, Yield, a load) does not release the lock, because the data must not change there.
+ * Without a loaded module there is no lock, and the event loop does not know of it. */
 #pragma once
 
 #include <stdbool.h>
 
 void moduleLockTake(void);
 bool moduleLockTry(void);
-void moduleLockGive(void);
-bool moduleLockIsMine(void);
-/* For who has it and will not give it back for long: who waits gets it now. */
-void moduleLockLend(void);
-void moduleLetOthers(void); /* have a turn, whoever has the lock (api_yield.c) */
+void moduleLockRelease(void);
+bool moduleLockIsHeld(void);
+/* Grants the lock to a thread that waits for it, while the holder does not touch the server for some time. */
+void moduleLockYield(void);
+void moduleYieldToOthers(void); /* lets other threads run, whoever holds the lock (api_yield.c) */
 bool moduleIsMainThread(void);
 
-/* An execution unit: all that is propagated in it goes out at its end, together. Within another one it is a
- * part of that. */
+/* Delimit an execution unit: all that is propagated in it is sent together at its end. A nested unit is part
+ * of the outer one. */
 void moduleUnitBegin(void);
 void moduleUnitEnd(void);
 
-/* From any thread, without the lock: the main thread will call fn(arg), with it, before it sleeps. */
-void mainTell(void (*fn)(void *arg), void *arg);
-/* The same, for code of a module: it is called before any module goes. */
-void mainTellOfModule(void (*fn)(void *arg), void *arg);
+/* Has the main thread call fn(arg), with the lock, before it sleeps. Any thread may call this
+ * without the lock. */
+void mainThreadPost(void (*fn)(void *arg), void *arg);
+/* Does the same for code of a module: fn is called before any module is unloaded. */
+void mainThreadPostForModule(void (*fn)(void *arg), void *arg);

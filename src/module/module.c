@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module.c - loading and unloading; see api.h for what a module is made of. */
+/* module.c - loading and unloading modules; api.h says what a module is made of. */
 #include "module/module.h"
 
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ void moduleOnLoaded(bool (*fn)(struct module *m)) {
     on_loaded[loaded_hooks++] = fn;
 }
 
-/* Case does not count. */
+/* Finds a module by name, ignoring case. */
 static struct module *moduleByName(struct str name) {
     for (struct module *m = modules; m; m = m->next) {
         if (strIs(name, m->name)) return m;
@@ -51,7 +51,7 @@ static struct module *moduleByName(struct str name) {
     return NULL;
 }
 
-/* ---- What a module says of itself ---- */
+/* ---- Attributes that a module sets ---- */
 
 void vmSetModuleAttribs(struct ValkeyModuleCtx *ctx, const char *name, int ver, int apiver) {
     if (ctx->module) return;
@@ -71,9 +71,9 @@ void vmSetModuleOptions(struct ValkeyModuleCtx *ctx, int options) {
     ctx->module->options = (unsigned)options;
 }
 
-/* ---- Its end ---- */
+/* ---- Unloading ---- */
 
-static void moduleForgetArguments(struct module *m) {
+static void moduleFreeArguments(struct module *m) {
     for (int i = 0; i < m->arg_count; i++) sdsfree(m->args[i]);
     zfree(m->args);
 }
@@ -84,11 +84,11 @@ static void moduleFree(struct module *m) {
     if (!m->loading) serverEvent(SERVER_MODULE, EVENT_ENDED, m);
     sdsfree(m->name);
     sdsfree(m->path);
-    moduleForgetArguments(m);
+    moduleFreeArguments(m);
     zfree(m);
 }
 
-static void moduleEnd(struct module *m) {
+static void moduleDestroy(struct module *m) {
     for (int i = 0; i < unload_hooks; i++) on_unload[i](m);
     moduleFree(m);
 }
@@ -101,8 +101,8 @@ static void moduleUnlink(struct module *m) {
     modules_loaded--;
 }
 
-/* OnUnload says no by returning an error. */
-static bool moduleRefusesToGo(struct module *m) {
+/* Calls OnUnload and returns whether the module has refused, which it does by returning an error. */
+static bool moduleCallOnUnload(struct module *m) {
     if (!m->file) return false;
     int (*entry)(struct ValkeyModuleCtx *) = NULL;
     *(void **)&entry = moduleFileSymbol(m->file, "ValkeyModule_OnUnload");
@@ -116,19 +116,19 @@ static bool moduleRefusesToGo(struct module *m) {
     return refused;
 }
 
-/* NULL: it is gone; else why it is not. */
-static const char *moduleLetGo(struct module *m) {
+/* Unloads a module. Returns NULL, or why it is not unloaded. */
+static const char *moduleUnloadOne(struct module *m) {
     const char *err = NULL;
     for (int i = 0; !err && i < objection_count; i++) err = objections[i](m);
-    if (!err && moduleRefusesToGo(m)) err = "operation not possible.";
+    if (!err && moduleCallOnUnload(m)) err = "operation not possible.";
     if (err) return err;
     serverLog(LL_NOTICE, "Module '%s' is unloaded", m->name);
     moduleUnlink(m);
-    moduleEnd(m);
+    moduleDestroy(m);
     return NULL;
 }
 
-static const char *moduleLetBuiltInGo(struct str name) {
+static const char *moduleUnloadBuiltIn(struct str name) {
     struct listedModule *m = modulesListFind(name);
     if (!m || !m->end) return "no such module with that name";
     if (m->end()) {
@@ -141,35 +141,35 @@ static const char *moduleLetBuiltInGo(struct str name) {
 
 bool moduleUnload(struct str name, const char **err) {
     struct module *m = moduleByName(name);
-    *err = m ? moduleLetGo(m) : moduleLetBuiltInGo(name);
+    *err = m ? moduleUnloadOne(m) : moduleUnloadBuiltIn(name);
     if (!*err) return true;
     serverLog(LL_WARNING, "Module %.*s could not be unloaded: %s", (int)name.len, name.ptr, *err);
     return false;
 }
 
-/* The newest first, which may use others. One that waits for a command of its own stays: it has asked for the
- * end. */
+/* Unloads the newest modules first, because they may use functions of older ones. A module that is waiting
+ * for a command stays: the exit may have been its own request. */
 void moduleStop(void) {
     int count = 0;
     struct module **list = zmalloc((size_t)(modules_loaded + 1) * sizeof *list);
     for (struct module *m = modules; m; m = m->next) list[count++] = m;
     while (count--) {
-        const char *err = list[count]->in_call ? "it is running" : moduleLetGo(list[count]);
+        const char *err = list[count]->in_call ? "it is running" : moduleUnloadOne(list[count]);
         if (err)
             serverLog(LL_WARNING, "Module %s is not unloaded before the exit: %s", list[count]->name, err);
     }
     zfree(list);
 }
 
-/* ---- Its beginning ---- */
+/* ---- Loading ---- */
 
-static bool moduleMayBeExecuted(const char *path) {
+static bool moduleIsExecutable(const char *path) {
     struct stat st;
     return stat(path, &st) != 0 || st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH);
 }
 
 static struct moduleFile *moduleOpenFile(const char *path) {
-    if (!moduleMayBeExecuted(path)) {
+    if (!moduleIsExecutable(path)) {
         serverLog(LL_WARNING, "The module %s is not loaded because its file is not executable", path);
         return NULL;
     }
@@ -193,7 +193,7 @@ static moduleEntry *moduleFindEntry(struct moduleFile *file, const char *path) {
     return entry;
 }
 
-static void moduleKeepArguments(struct module *m, const char *path, int argc, const struct str *argv) {
+static void moduleSetArguments(struct module *m, const char *path, int argc, const struct str *argv) {
     m->path = sdsnew(path);
     m->args = zcalloc((size_t)argc + 1, sizeof *m->args);
     m->arg_count = argc;
@@ -205,7 +205,7 @@ int vmUpdateRuntimeArgs(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *
     int count = argc > 1 ? argc - 1 : 0;
     sds *args = zcalloc((size_t)count + 1, sizeof *args);
     for (int i = 0; i < count; i++) args[i] = sdsnewstr(stringText(argv[i + 1]));
-    moduleForgetArguments(m);
+    moduleFreeArguments(m);
     m->args = args;
     m->arg_count = count;
     m->listed.args = args;
@@ -213,7 +213,7 @@ int vmUpdateRuntimeArgs(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *
     return VALKEYMODULE_OK;
 }
 
-/* NULL: it would not. The file has been closed then. */
+/* Calls OnLoad. If that fails, it returns NULL and has closed the file. */
 static struct module *moduleCallEntry(moduleEntry *entry, struct moduleFile *file, const char *path, int argc,
                                       const struct str *argv) {
     struct ValkeyModuleCtx ctx;
@@ -231,15 +231,15 @@ static struct module *moduleCallEntry(moduleEntry *entry, struct moduleFile *fil
         return NULL;
     }
     m->file = file;
-    moduleKeepArguments(m, path, argc, argv);
-    m->loading = !ok; /* its end takes back what only a load can make */
+    moduleSetArguments(m, path, argc, argv);
+    m->loading = !ok; /* lets hooks undo what OnLoad has created */
     if (ok) return m;
     serverLog(LL_WARNING, "The module %s is not loaded because its initialization failed", path);
-    moduleEnd(m);
+    moduleDestroy(m);
     return NULL;
 }
 
-static bool moduleAccepted(struct module *m) {
+static bool moduleRunLoadedHooks(struct module *m) {
     bool ok = true;
     for (int i = 0; i < loaded_hooks; i++) ok &= on_loaded[i](m);
     return ok;
@@ -263,11 +263,11 @@ bool moduleLoad(const char *path, int argc, const struct str *argv) {
         .name = m->name, .path = m->path, .version = m->ver, .args = m->args, .arg_count = m->arg_count};
     modulesListAdd(&m->listed);
     serverLog(LL_NOTICE, "Module '%s' is loaded from %s", m->name, path);
-    if (!moduleAccepted(m)) {
+    if (!moduleRunLoadedHooks(m)) {
         serverLog(LL_NOTICE, "Module '%s' is unloaded", m->name);
-        (void)moduleRefusesToGo(m); /* it may clean up, but not object: it was never there */
+        (void)moduleCallOnUnload(m); /* it may clean up; its result does not matter */
         moduleUnlink(m);
-        moduleEnd(m);
+        moduleDestroy(m);
         return false;
     }
     serverEvent(SERVER_MODULE, EVENT_STARTED, m);
@@ -277,29 +277,29 @@ bool moduleLoad(const char *path, int argc, const struct str *argv) {
 void moduleInit(void) {
     apiTableInit();
     memoryPartInit();
-    stringsInit();
+    stringPartInit();
     dictPartInit();
     miscPartInit();
     keyPartInit();
     callReplyPartInit();
     typePartInit();
-    sharedApisInit();
+    sharedApiPartInit();
     lockPartInit();
     blockPartInit();
     blockEventPartInit();
     timerPartInit();
     jobPartInit();
     callPartInit();
-    moduleCommandsInit();
+    commandPartInit();
     configPartInit();
     infoPartInit();
     filterPartInit();
     serverEventPartInit();
-    commandEventsInit();
+    commandEventPartInit();
     notifyPartInit();
     forkPartInit();
     clusterPartInit();
     authPartInit();
     enginePartInit();
-    moduleCommandInit();
+    moduleAdminInit();
 }

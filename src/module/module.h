@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module.h - modules: what others have compiled, loaded into the server (MODULE, loadmodule). */
+/* module.h - modules: shared objects that others have compiled, loaded into the
+ * server (MODULE, loadmodule). */
 #pragma once
 
 #include <stdbool.h>
 
-void moduleInit(void);  /* the parts, MODULE, directives */
-void moduleStart(void); /* loads what the configuration names; a failure ends the server */
-void moduleStop(void);  /* the server ends: they are unloaded, as far as they can be */
+void moduleInit(void);  /* all parts, MODULE, the directives */
+void moduleStart(void); /* loads the modules of the configuration; a failure ends the server */
+void moduleStop(void);  /* at exit: unloads the modules that can be unloaded */
 
-/* While a module is there, moduleTurnEnds is called before the loop ends a turn: what threads want is done
- * then. fn is told when the first has come, and when the last has gone. */
+/* While a module is loaded, moduleRunPostedCalls has to run before the event loop ends a turn: it
+ * does what threads have posted. fn is called when the first module has been loaded and when the last
+ * has been unloaded. */
 void moduleOnPresence(void (*fn)(bool any));
-void moduleTurnEnds(void);
+void moduleRunPostedCalls(void);

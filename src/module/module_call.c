@@ -28,22 +28,25 @@
 #define ANSWER       VALKEYMODULE_CALL_ARGV_ERRORS_AS_REPLIES
 #define DRY          VALKEYMODULE_CALL_ARGV_DRY_RUN
 #define MAY_WAIT     VALKEYMODULE_CALL_ARGV_ALLOW_BLOCK
-/* Ours: as a function of an engine, whose script it is; with somebody's rights. */
+/* Flags for internal use: the call comes from a function of a scripting engine; rights of a
+ * user are checked. */
 #define OF_SCRIPT  (1u << 30)
 #define CHECK_USER (1u << 31)
 
-/* ---- May it? ---- */
+/* ---- Checks ---- */
 
 struct aclUser *moduleCallUser(const struct ValkeyModuleCtx *ctx) {
-    if (ctx->user) return moduleUserAcl(ctx->user);
+    if (ctx->user) return ctx->user->user;
     return ctx->client ? ctx->client->user : NULL;
 }
 
-/* What a module asks for beyond what the table of admission knows. */
+/* Checks restrictions of the call that are not among the rules of admission. On refusal it has
+ * replied an error. */
 static bool moduleCallRefusedByFlags(struct client *c, const struct request *r, unsigned flags, int *error) {
     const struct serverCommand *cmd = r->cmd;
-    uint64_t does = commandFlags(c, cmd);                                /* of a script: what that does */
-    bool limited = (flags & (WITHIN_LIMIT | OF_SCRIPT)) == WITHIN_LIMIT; /* a script: by its start */
+    uint64_t does = commandFlags(c, cmd); /* of a script: of what the script does */
+    bool limited =
+        (flags & (WITHIN_LIMIT | OF_SCRIPT)) == WITHIN_LIMIT; /* a script is checked when it starts */
     if (flags & AS_SCRIPT && cmd->flags & CMD_NOSCRIPT) {
         replyErrorFmt(c, "ERR command '%s' is not allowed on script mode", cmd->fullname);
         *error = ESPIPE;
@@ -57,12 +60,12 @@ static bool moduleCallRefusedByFlags(struct client *c, const struct request *r, 
     return *error != 0;
 }
 
-/* 0: it may run. Else an error has been replied. */
+/* Returns 0 if the command may run. Else it has replied an error and returns an errno. */
 static int moduleCallRefusal(struct client *c, struct request *r, unsigned flags) {
     static const struct {
         enum admissionRule rule;
-        unsigned when; /* all of them; 0: always */
-        int error;     /* 0: the row says */
+        unsigned when; /* flags that must all be set; 0: always */
+        int error;     /* 0: the rule sets admission_errno */
     } rows[] = {{RULE_SCRIPT_OOM, OF_SCRIPT | WITHIN_LIMIT, ENOSPC},
                 {RULE_ACL, CHECK_USER, EACCES},
                 {RULE_CLUSTER, 0, 0},
@@ -86,17 +89,18 @@ static int moduleCallRefusal(struct client *c, struct request *r, unsigned flags
     return 0;
 }
 
-/* A script is no place for another, nor for what drops those that are there. */
-static bool moduleCallHarmsScript(const struct serverCommand *cmd) {
+/* Tells whether the command would break a running script: commands that run scripts, or that remove them. */
+static bool moduleCallBreaksScript(const struct serverCommand *cmd) {
     if (!script_run.name || !(cmd->flags & CMD_NOSCRIPT)) return false;
     return cmd->acl & ACL_SCRIPTING || !strcmp(cmd->spec->name, "debug");
 }
 
-/* It would do harm: and who has no connection is no replica. An error of its own. */
-static bool moduleCallImpossible(struct client *c, const struct request *r) {
+/* Refuses commands that would do damage and replies an error. Commands for the main thread need a
+ * connection, as for a replica. */
+static bool moduleCallRefuseHarmful(struct client *c, const struct request *r) {
     if (r->cmd->flags & CMD_MAIN_THREAD)
         replyErrorFmt(c, "ERR '%s' is for clients with a connection", r->cmd->fullname);
-    else if (moduleCallHarmsScript(r->cmd))
+    else if (moduleCallBreaksScript(r->cmd))
         replyErrorFmt(c, "ERR '%s' cannot be called while a script runs", r->cmd->fullname);
     else
         return false;
@@ -105,7 +109,8 @@ static bool moduleCallImpossible(struct client *c, const struct request *r) {
 
 /* ---- Running ---- */
 
-/* Its errors count when they are made, whatever the script makes of them. */
+/* Lets the inner client act for the script's caller. Errors are counted when they occur, whatever the script
+ * does with them. */
 static void moduleCallActForScript(struct client *c, unsigned flags) {
     const struct client *fake = script_run.client;
     c->errors_held = ERRORS_COUNT;
@@ -114,7 +119,7 @@ static void moduleCallActForScript(struct client *c, unsigned flags) {
 }
 
 static struct client *moduleCallInnerClient(const struct ValkeyModuleCtx *ctx, unsigned flags) {
-    struct client *c = poolClientTake();
+    struct client *c = poolClientAcquire();
     const struct client *outer = ctx->client;
     c->errors_held = ERRORS_HELD;
     c->db = contextDb(ctx);
@@ -130,48 +135,48 @@ static struct client *moduleCallInnerClient(const struct ValkeyModuleCtx *ctx, u
     return c;
 }
 
-unsigned moduleCallKeptFrom(unsigned flags) {
+unsigned moduleCallExcludedSinks(unsigned flags) {
     return (flags & NO_FILES ? PROPAGATED_NOT_TO_FILES : 0u) |
            (flags & NO_REPLICAS ? PROPAGATED_NOT_TO_REPLICAS : 0u);
 }
 
-void moduleCallEnded(struct client *c, struct callOutcome *outcome) {
-    outcome->what = CALL_ANSWERED;
+void moduleCallTakeOutcome(struct client *c, struct callOutcome *outcome) {
+    outcome->what = CALL_REPLIED;
     outcome->reply = replyChainToSds(c);
     outcome->resp = c->resp;
     outcome->has_errors = c->errors_held == ERRORS_HELD_SOME;
     outcome->client = NULL;
     outcome->dbid = c->db->id;
-    poolClientGive(c);
+    poolClientReturn(c);
 }
 
 static void moduleCallRunOrRefuse(struct client *c, struct request *r, unsigned flags,
                                   struct callOutcome *outcome) {
     r->unpropagated = !(flags & REPLICATE);
     r->exceeds_memory = !(flags & WITHIN_LIMIT);
-    r->exclude = (uint8_t)(flags & REPLICATE ? moduleCallKeptFrom(flags) : 0);
-    c->argv = r->argv; /* for refusals */
+    r->but = (uint8_t)(flags & REPLICATE ? moduleCallExcludedSinks(flags) : 0);
+    c->argv = r->argv; /* refusals read them */
     c->argc = r->argc;
     c->lastcmd = r->cmd;
     outcome->error = moduleCallRefusal(c, r, flags);
-    if (!outcome->error && !(flags & DRY) && !moduleCallImpossible(c, r)) {
+    if (!outcome->error && !(flags & DRY) && !moduleCallRefuseHarmful(c, r)) {
         commandRun(c, r, ORIGIN_MODULE);
         if (flags & OF_SCRIPT) {
             script_run.wrote |= (r->cmd->flags & CMD_WRITE) != 0;
-            script_run.caller->db = c->db; /* to the script's end (module_engine.c) */
+            script_run.caller->db = c->db; /* until the script ends (module_engine.c) */
         }
     }
     c->argv = NULL;
     c->argc = 0;
     if (c->flags & CLIENT_BLOCKED) {
-        outcome->what = CALL_WAITS;
+        outcome->what = CALL_BLOCKED;
         outcome->client = c;
         return;
     }
-    moduleCallEnded(c, outcome);
+    moduleCallTakeOutcome(c, outcome);
     if (outcome->error && flags & OF_SCRIPT) {
         if (r->cmd) r->cmd->rejected++;
-        outcome->has_errors = true; /* a refusal counts where it is passed on, too */
+        outcome->has_errors = true; /* a refusal is counted again when it is passed on */
     }
     if (!outcome->error || flags & ANSWER) return;
     sdsfree(outcome->reply);
@@ -179,11 +184,11 @@ static void moduleCallRunOrRefuse(struct client *c, struct request *r, unsigned 
     outcome->reply = NULL;
 }
 
-static void moduleCallAs(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigned flags,
-                         struct callOutcome *outcome) {
+static void moduleCallFiltered(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigned flags,
+                               struct callOutcome *outcome) {
     struct client *c = moduleCallInnerClient(ctx, flags);
     struct request r = {.argv = argv, .argc = argc, .cmd = commandLookup(argv, argc)};
-    struct request *instead = moduleFilter(c, &r);
+    struct request *instead = moduleFilterApply(c, &r);
     moduleCallRunOrRefuse(c, instead ? instead : &r, flags, outcome);
     requestRelease(instead);
 }
@@ -191,7 +196,7 @@ static void moduleCallAs(struct ValkeyModuleCtx *ctx, struct str *argv, int argc
 static void moduleCallRefuseWithoutUser(unsigned flags, struct callOutcome *outcome) {
     outcome->error = ENOTSUP;
     if (!(flags & ANSWER)) return;
-    outcome->what = CALL_ANSWERED;
+    outcome->what = CALL_REPLIED;
     outcome->reply =
         sdsnew("-ERR cannot run as user, no user directly attached to context or context's client\r\n");
     outcome->has_errors = true;
@@ -208,13 +213,13 @@ void moduleCall(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigne
     if (ctx->flags & CTX_SCRIPT && flags & AS_SCRIPT) flags |= OF_SCRIPT;
     if (flags & (AS_USER | OF_SCRIPT)) flags |= CHECK_USER;
     if (m) m->in_call++;
-    moduleCallAs(ctx, argv, argc, flags, outcome);
+    moduleCallFiltered(ctx, argv, argc, flags, outcome);
     if (m) m->in_call--;
 }
 
-/* ---- The module's end ---- */
+/* ---- Unloading ---- */
 
-/* Its code would return to where it has been. */
+/* A module cannot be unloaded while one of its functions waits for a command. */
 static const char *moduleCallIsCalling(struct module *m) {
     return m->in_call ? "operation not possible." : NULL;
 }

@@ -6,7 +6,7 @@
 
 #include "base/zmalloc.h"
 
-static void moduleCallFormatMakeRoom(struct callArguments *a, size_t more) {
+static void moduleCallFormatReserve(struct callArguments *a, size_t more) {
     size_t need = (size_t)a->argc + more;
     if (need <= (size_t)a->capacity) return;
     size_t capacity = need + (size_t)a->capacity;
@@ -17,11 +17,12 @@ static void moduleCallFormatMakeRoom(struct callArguments *a, size_t more) {
 }
 
 static void moduleCallFormatAdd(struct callArguments *a, struct str arg) {
-    moduleCallFormatMakeRoom(a, 1);
+    moduleCallFormatReserve(a, 1);
     a->argv[a->argc++] = arg;
 }
 
-/* As many numbers as there can be have room from the beginning: views of them stay good. */
+/* Appends a number as text. When the numbers no longer fit into the struct, one buffer is made for all that
+ * fmt can have, because views of its content must stay valid. */
 static void moduleCallFormatAddNumber(struct callArguments *a, long long n, const char *fmt) {
     if (a->number_count == CALL_NUMBERS_SOME && a->numbers == a->some_numbers) {
         char(*numbers)[LONG_STR_SIZE] = zmalloc((CALL_NUMBERS_SOME + strlen(fmt)) * sizeof *numbers);
@@ -33,7 +34,7 @@ static void moduleCallFormatAddNumber(struct callArguments *a, long long n, cons
 
 static void moduleCallFormatAddStrings(struct callArguments *a, struct ValkeyModuleString **strings,
                                        size_t count) {
-    moduleCallFormatMakeRoom(a, count);
+    moduleCallFormatReserve(a, count);
     for (size_t i = 0; i < count; i++) a->argv[a->argc++] = stringText(strings[i]);
 }
 
@@ -56,7 +57,7 @@ static unsigned moduleCallFormatFlagOf(char letter) {
     }
 }
 
-bool callArgumentsRead(struct callArguments *a, const char *command, const char *fmt, va_list ap) {
+bool callArgumentsParse(struct callArguments *a, const char *command, const char *fmt, va_list ap) {
     a->argv = a->some;
     a->capacity = CALL_ARGUMENTS_SOME;
     a->numbers = a->some_numbers;

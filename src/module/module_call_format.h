@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_call_format.h - the letters with which modules give a command's arguments: those of Call, Replicate
- * and EmitAOF.
+/* module_call_format.h - format letters, by which modules pass the arguments of a command to Call,
+ * Replicate and EmitAOF.
  *
  *     c C string   s ValkeyModuleString   b bytes, size_t   l long long   v array of strings, size_t
  *
- * The others say how it shall be called, and take no argument. */
+ * All other letters are options of the call and take no argument. */
 #pragma once
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define CALL_NUMBERS_SOME   4
 
 struct callArguments {
-    struct str *argv; /* the command's name first: views of what the module has given */
+    struct str *argv; /* the command's name first; views of the module's memory */
     int argc, capacity;
     unsigned flags; /* VALKEYMODULE_CALL_ARGV_... */
     char (*numbers)[LONG_STR_SIZE];
@@ -24,6 +24,6 @@ struct callArguments {
     struct str some[CALL_ARGUMENTS_SOME];
     char some_numbers[CALL_NUMBERS_SOME][LONG_STR_SIZE];
 };
-/* False: there is a letter that means nothing. To be freed in both cases. */
-bool callArgumentsRead(struct callArguments *a, const char *command, const char *fmt, va_list ap);
+/* Parses fmt and its arguments. Returns false if a letter is unknown. The caller frees `a` in both cases. */
+bool callArgumentsParse(struct callArguments *a, const char *command, const char *fmt, va_list ap);
 void callArgumentsFree(struct callArguments *a);

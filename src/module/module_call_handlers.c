@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_call_handlers.c - CallArgv: a command whose reply is handed over piece by piece. Exported by its
- * name, not among the functions of valkeymodule.h: what runs scripts uses it. */
+/* module_call_handlers.c - CallArgv: calls a command and passes its reply to handlers, element by element.
+ * It is exported by name, outside of the table of valkeymodule.h, for modules that run scripts. */
 #include <errno.h>
 
 #include "base/zmalloc.h"
@@ -11,110 +11,110 @@ int VM_CallArgv(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, i
                 const ValkeyModuleReplyHandlers *handlers, void *hctx);
 int VM_CallArgvAbort(void *handle);
 
-/* ---- Piece by piece ---- */
+/* ---- Passing a reply to handlers ---- */
 
-#define TELL(handlers, what, ...)                                                                            \
+#define CALL_HANDLER(handlers, what, ...)                                                                    \
     if ((handlers)->what) (handlers)->what(__VA_ARGS__)
 
-static void moduleCallHandlersTell(const ValkeyModuleReplyHandlers *h, void *hctx,
+static void moduleCallHandlersPass(const ValkeyModuleReplyHandlers *h, void *hctx,
                                    struct ValkeyModuleCallReply *r);
 
-static void moduleCallHandlersTellElements(const ValkeyModuleReplyHandlers *h, void *hctx,
+static void moduleCallHandlersPassElements(const ValkeyModuleReplyHandlers *h, void *hctx,
                                            struct ValkeyModuleCallReply *r, size_t each) {
-    for (size_t i = 0; i < r->count * each; i++) moduleCallHandlersTell(h, hctx, &r->elements[i]);
+    for (size_t i = 0; i < r->count * each; i++) moduleCallHandlersPass(h, hctx, &r->elements[i]);
 }
 
-static void moduleCallHandlersTellNull(const ValkeyModuleReplyHandlers *h, void *hctx,
+static void moduleCallHandlersPassNull(const ValkeyModuleReplyHandlers *h, void *hctx,
                                        const struct ValkeyModuleCallReply *r) {
     char type = r->proto.ptr[0];
     if (type == '$') {
-        TELL(h, nullBulkString, hctx);
+        CALL_HANDLER(h, nullBulkString, hctx);
     } else if (type == '*') {
-        TELL(h, nullArray, hctx);
+        CALL_HANDLER(h, nullArray, hctx);
     } else {
-        TELL(h, null, hctx);
+        CALL_HANDLER(h, null, hctx);
     }
 }
 
-static void moduleCallHandlersTellText(const ValkeyModuleReplyHandlers *h, void *hctx,
+static void moduleCallHandlersPassText(const ValkeyModuleReplyHandlers *h, void *hctx,
                                        const struct ValkeyModuleCallReply *r) {
     struct str s = r->text;
     if (r->proto.ptr[0] == '+') {
-        TELL(h, simpleString, hctx, s.ptr, s.len);
+        CALL_HANDLER(h, simpleString, hctx, s.ptr, s.len);
     } else {
-        TELL(h, bulkString, hctx, s.ptr, s.len);
+        CALL_HANDLER(h, bulkString, hctx, s.ptr, s.len);
     }
 }
 
-static void moduleCallHandlersTellAttribute(const ValkeyModuleReplyHandlers *h, void *hctx,
+static void moduleCallHandlersPassAttribute(const ValkeyModuleReplyHandlers *h, void *hctx,
                                             struct ValkeyModuleCallReply *r) {
-    TELL(h, attributeStart, hctx, r->count);
-    moduleCallHandlersTellElements(h, hctx, r, 2);
-    TELL(h, attributeEnd, hctx);
+    CALL_HANDLER(h, attributeStart, hctx, r->count);
+    moduleCallHandlersPassElements(h, hctx, r, 2);
+    CALL_HANDLER(h, attributeEnd, hctx);
 }
 
-static void moduleCallHandlersTell(const ValkeyModuleReplyHandlers *h, void *hctx,
+static void moduleCallHandlersPass(const ValkeyModuleReplyHandlers *h, void *hctx,
                                    struct ValkeyModuleCallReply *r) {
-    if (r->attribute) moduleCallHandlersTellAttribute(h, hctx, r->attribute);
+    if (r->attribute) moduleCallHandlersPassAttribute(h, hctx, r->attribute);
     switch (r->type) {
     case VALKEYMODULE_REPLY_ARRAY_NULL:
-    case VALKEYMODULE_REPLY_NULL: moduleCallHandlersTellNull(h, hctx, r); break;
+    case VALKEYMODULE_REPLY_NULL: moduleCallHandlersPassNull(h, hctx, r); break;
     case VALKEYMODULE_REPLY_SIMPLE_STRING:
-    case VALKEYMODULE_REPLY_STRING: moduleCallHandlersTellText(h, hctx, r); break;
-    case VALKEYMODULE_REPLY_ERROR: TELL(h, error, hctx, r->text.ptr, r->text.len); break;
-    case VALKEYMODULE_REPLY_INTEGER: TELL(h, integer, hctx, r->integer); break;
-    case VALKEYMODULE_REPLY_BOOL: TELL(h, boolVal, hctx, (int)r->integer); break;
-    case VALKEYMODULE_REPLY_DOUBLE: TELL(h, doubleVal, hctx, r->real); break;
-    case VALKEYMODULE_REPLY_BIG_NUMBER: TELL(h, bigNumber, hctx, r->text.ptr, r->text.len); break;
+    case VALKEYMODULE_REPLY_STRING: moduleCallHandlersPassText(h, hctx, r); break;
+    case VALKEYMODULE_REPLY_ERROR: CALL_HANDLER(h, error, hctx, r->text.ptr, r->text.len); break;
+    case VALKEYMODULE_REPLY_INTEGER: CALL_HANDLER(h, integer, hctx, r->integer); break;
+    case VALKEYMODULE_REPLY_BOOL: CALL_HANDLER(h, boolVal, hctx, (int)r->integer); break;
+    case VALKEYMODULE_REPLY_DOUBLE: CALL_HANDLER(h, doubleVal, hctx, r->real); break;
+    case VALKEYMODULE_REPLY_BIG_NUMBER: CALL_HANDLER(h, bigNumber, hctx, r->text.ptr, r->text.len); break;
     case VALKEYMODULE_REPLY_VERBATIM_STRING:
-        TELL(h, verbatimString, hctx, r->text.ptr, r->text.len, r->format);
+        CALL_HANDLER(h, verbatimString, hctx, r->text.ptr, r->text.len, r->format);
         break;
     case VALKEYMODULE_REPLY_ARRAY:
-        TELL(h, arrayStart, hctx, r->count);
-        moduleCallHandlersTellElements(h, hctx, r, 1);
-        TELL(h, arrayEnd, hctx);
+        CALL_HANDLER(h, arrayStart, hctx, r->count);
+        moduleCallHandlersPassElements(h, hctx, r, 1);
+        CALL_HANDLER(h, arrayEnd, hctx);
         break;
     case VALKEYMODULE_REPLY_SET:
-        TELL(h, setStart, hctx, r->count);
-        moduleCallHandlersTellElements(h, hctx, r, 1);
-        TELL(h, setEnd, hctx);
+        CALL_HANDLER(h, setStart, hctx, r->count);
+        moduleCallHandlersPassElements(h, hctx, r, 1);
+        CALL_HANDLER(h, setEnd, hctx);
         break;
     case VALKEYMODULE_REPLY_MAP:
-        TELL(h, mapStart, hctx, r->count);
-        moduleCallHandlersTellElements(h, hctx, r, 2);
-        TELL(h, mapEnd, hctx);
+        CALL_HANDLER(h, mapStart, hctx, r->count);
+        moduleCallHandlersPassElements(h, hctx, r, 2);
+        CALL_HANDLER(h, mapEnd, hctx);
         break;
-    default: TELL(h, replyParsingError, hctx); break;
+    default: CALL_HANDLER(h, replyParsingError, hctx); break;
     }
 }
 
-/* The raw bytes first: who wants no more says so. Takes them over. */
-static void moduleCallHandlersHandOver(const ValkeyModuleReplyHandlers *h, void *hctx,
-                                       struct ValkeyModuleCtx *ctx, sds bytes) {
+/* Passes the raw bytes to the module, then the elements unless the module declines. Takes bytes over. */
+static void moduleCallHandlersPassReply(const ValkeyModuleReplyHandlers *h, void *hctx,
+                                        struct ValkeyModuleCtx *ctx, sds bytes) {
     if (!h->onRespAvailable || h->onRespAvailable(hctx, ctx, bytes, sdslen(bytes))) {
         struct ValkeyModuleCallReply *r = callReplyNew(ctx, bytes, true);
         callReplyParse(r);
-        moduleCallHandlersTell(h, hctx, r);
+        moduleCallHandlersPass(h, hctx, r);
         callReplyFree(r);
     } else {
         sdsfree(bytes);
     }
 }
 
-/* ---- Commands that wait ---- */
+/* ---- Blocked commands ---- */
 
 struct waitingCall {
     ValkeyModuleReplyHandlers handlers;
     void *hctx;
 };
 
-static void moduleCallHandlersTellModule(void *priv, struct module *m, struct callOutcome *outcome) {
+static void moduleCallHandlersFinish(void *priv, struct module *m, struct callOutcome *outcome) {
     const struct waitingCall *call = priv;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, m, NULL, 0);
     ctx.dbid = outcome->dbid;
     contextClient(&ctx);
-    moduleCallHandlersHandOver(&call->handlers, call->hctx, &ctx, outcome->reply);
+    moduleCallHandlersPassReply(&call->handlers, call->hctx, &ctx, outcome->reply);
     contextClose(&ctx);
 }
 
@@ -123,12 +123,12 @@ static void moduleCallHandlersWait(struct ValkeyModuleCtx *ctx, struct client *c
     struct promise *p = promiseNew(ctx->module, c);
     struct waitingCall *call = zmalloc(sizeof *call);
     *call = (struct waitingCall){*h, hctx};
-    promiseTell(p, moduleCallHandlersTellModule, call);
+    promiseSetListener(p, moduleCallHandlersFinish, call);
     if (h->onBlocked) h->onBlocked(hctx, ctx, p);
     promiseRelease(p);
 }
 
-/* Of a call that has not been answered yet: its handle is no longer good then. */
+/* Aborts a call that is still blocked. The handle is invalid afterwards. */
 int VM_CallArgvAbort(void *handle) {
     return handle && promiseAbort(handle) ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
@@ -143,8 +143,8 @@ static struct str *moduleCallHandlersViews(struct ValkeyModuleString **argv, int
 
 int VM_CallArgv(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc, int flags,
                 const ValkeyModuleReplyHandlers *handlers, void *hctx) {
-    static const ValkeyModuleReplyHandlers nobody = {.version = VALKEYMODULE_REPLY_HANDLERS_VERSION};
-    const ValkeyModuleReplyHandlers *h = handlers ? handlers : &nobody;
+    static const ValkeyModuleReplyHandlers no_handlers = {.version = VALKEYMODULE_REPLY_HANDLERS_VERSION};
+    const ValkeyModuleReplyHandlers *h = handlers ? handlers : &no_handlers;
     if (argc < 1 || h->version != VALKEYMODULE_REPLY_HANDLERS_VERSION) {
         errno = EINVAL;
         return VALKEYMODULE_ERR;
@@ -154,10 +154,10 @@ int VM_CallArgv(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, i
     struct callOutcome outcome;
     moduleCall(ctx, v, argc, how, &outcome);
     zfree(v);
-    if (outcome.what == CALL_WAITS)
+    if (outcome.what == CALL_BLOCKED)
         moduleCallHandlersWait(ctx, outcome.client, h, hctx);
     else if (handlers)
-        moduleCallHandlersHandOver(h, hctx, ctx, outcome.reply ? outcome.reply : sdsempty());
+        moduleCallHandlersPassReply(h, hctx, ctx, outcome.reply ? outcome.reply : sdsempty());
     else
         sdsfree(outcome.reply);
     errno = outcome.error;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_call_promise.c - calls that wait: who made one is told when its command has ended.
+/* module_call_promise.c - blocked calls of modules. A promise calls a function of the module when the
+ * command has ended.
  *
- *     promise ──▶ the inner client in which it waits (NULL: it has ended, or was given up)
- *        ▲   refs: the module's reply or handle, and the client that still waits
+ *     promise ──▶ the blocked inner client (NULL: the command has ended or was aborted)
+ *        ▲   refs: the module's reply or handle, and the client while it is blocked
  *
- * Invariant: an inner client that is blocked belongs to exactly one promise of this list. */
+ * Invariant: a blocked inner client belongs to exactly one promise of the list. */
 #include "base/assert.h"
 #include "base/linked_list.h"
 #include "base/zmalloc.h"
@@ -14,10 +15,10 @@
 #include "module/module_call.h"
 
 struct promise {
-    struct listNode node; /* while it waits */
+    struct listNode node; /* in the list of promises whose command is blocked */
     struct module *module;
     struct client *client;
-    promiseKept *fn;
+    promiseListener *fn;
     void *priv;
     int refs;
 };
@@ -32,7 +33,7 @@ struct promise *promiseNew(struct module *m, struct client *c) {
     return p;
 }
 
-void promiseTell(struct promise *p, promiseKept *fn, void *priv) {
+void promiseSetListener(struct promise *p, promiseListener *fn, void *priv) {
     p->fn = fn;
     p->priv = priv;
 }
@@ -43,7 +44,7 @@ void promiseRelease(struct promise *p) {
     zfree(p);
 }
 
-/* It is nobody's any more who waits. */
+/* Takes the client out of a promise, which is removed from the list. */
 static struct client *moduleCallPromiseTakeClient(struct promise *p) {
     struct client *c = p->client;
     p->client = NULL;
@@ -51,7 +52,7 @@ static struct client *moduleCallPromiseTakeClient(struct promise *p) {
     return c;
 }
 
-/* While it is tried again it does not wait. */
+/* Fails while the command runs again, because then it is not blocked. */
 bool promiseAbort(struct promise *p) {
     if (!p->client || !(p->client->flags & CLIENT_BLOCKED)) return false;
     clientFreeNow(moduleCallPromiseTakeClient(p));
@@ -59,16 +60,16 @@ bool promiseAbort(struct promise *p) {
     return true;
 }
 
-/* What is done then is one unit with what the command did. */
-static void moduleCallPromiseKeep(struct client *c) {
+/* Fulfills the promise of c. What its function does is one unit with what the command did. */
+static void moduleCallPromiseFulfill(struct client *c) {
     struct promise *p = NULL;
     listForEach(&waiting, it) {
         p = listEntry(it, struct promise, node);
         if (p->client == c) break;
     }
     serverAssert(p && p->client == c);
-    struct callOutcome outcome = {.what = CALL_ANSWERED};
-    moduleCallEnded(moduleCallPromiseTakeClient(p), &outcome);
+    struct callOutcome outcome = {.what = CALL_REPLIED};
+    moduleCallTakeOutcome(moduleCallPromiseTakeClient(p), &outcome);
     propagateBegin();
     if (p->fn)
         p->fn(p->priv, p->module, &outcome);
@@ -78,8 +79,8 @@ static void moduleCallPromiseKeep(struct client *c) {
     promiseRelease(p);
 }
 
-/* Its handlers go with it. */
-static void moduleCallPromiseGiveUpAll(struct module *m) {
+/* Aborts all blocked calls of a module; their handlers are not called. */
+static void moduleCallPromiseAbortAll(struct module *m) {
     listForEach(&waiting, it) {
         struct promise *p = listEntry(it, struct promise, node);
         if (p->module == m) promiseAbort(p);
@@ -88,6 +89,6 @@ static void moduleCallPromiseGiveUpAll(struct module *m) {
 
 void promisePartInit(void) {
     listInit(&waiting);
-    blockingOnInnerEnd(moduleCallPromiseKeep);
-    moduleOnUnload(moduleCallPromiseGiveUpAll);
+    blockingOnInnerEnd(moduleCallPromiseFulfill);
+    moduleOnUnload(moduleCallPromiseAbortAll);
 }

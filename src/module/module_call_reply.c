@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_call_reply.c - replies of commands, looked at by modules. See module_call_reply.h. The bytes are
- * this server's own. */
+/* module_call_reply.c - access to replies of called commands; see module_call_reply.h. The bytes come from
+ * this server or from commands of modules. */
 #include "module/module_call_reply.h"
 
 #include <limits.h>
@@ -21,26 +21,26 @@ static const char *moduleCallReplyParse(struct ValkeyModuleCallReply *r, const c
 #define ELEMENT_MIN  3 /* bytes: "_\r\n" */
 #define SHORT_LENGTH 4 /* digits */
 
-/* What is parsed now. The server's own commands reply well, a module's may not: behind the first fault all is
- * empty, and nothing is read beyond the end. */
+/* State of the parser. Commands of the server reply correctly, but a module's may not: after the first fault
+ * the tree is empty, and nothing beyond the end is read. */
 static struct {
     const char *end;
     bool broken;
     int depth;
 } parsing;
 
-static size_t moduleCallReplyLeft(const char *p) {
+static size_t moduleCallReplyRemaining(const char *p) {
     return (size_t)(parsing.end - p);
 }
 
 static const char *moduleCallReplyLineEnd(const char *p) {
-    for (; (p = memchr(p, '\r', moduleCallReplyLeft(p))); p++) {
-        if (moduleCallReplyLeft(p) >= 2 && p[1] == '\n') return p;
+    for (; (p = memchr(p, '\r', moduleCallReplyRemaining(p))); p++) {
+        if (moduleCallReplyRemaining(p) >= 2 && p[1] == '\n') return p;
     }
     return NULL;
 }
 
-/* The line at p without its end; *next is what follows. */
+/* Returns the line at p without its end; *next is what follows. */
 static struct str moduleCallReplyLine(const char *p, const char **next) {
     const char *end = parsing.broken ? NULL : moduleCallReplyLineEnd(p);
     *next = end ? end + 2 : parsing.end;
@@ -56,10 +56,10 @@ static long long moduleCallReplyLineNumber(const char *p, const char **next) {
     return n;
 }
 
-/* The same for the lengths of strings, most of which have few digits. */
+/* Reads the length of a string, which mostly has few digits. */
 static inline long long moduleCallReplyLineLength(const char *p, const char **next) {
     unsigned n = 0;
-    for (size_t i = 0; i < SHORT_LENGTH + 1 && i + 1 < moduleCallReplyLeft(p) && !parsing.broken; i++) {
+    for (size_t i = 0; i < SHORT_LENGTH + 1 && i + 1 < moduleCallReplyRemaining(p) && !parsing.broken; i++) {
         unsigned digit = (unsigned char)p[i] - (unsigned)'0';
         if (digit <= 9) {
             n = 10 * n + digit;
@@ -82,7 +82,8 @@ static struct ValkeyModuleCallReply *moduleCallReplyChild(struct ValkeyModuleCal
 }
 
 static const char *moduleCallReplyParseElements(struct ValkeyModuleCallReply *r, const char *p, size_t each) {
-    parsing.broken |= r->count > moduleCallReplyLeft(p) / (each * ELEMENT_MIN) || ++parsing.depth > DEPTH_MAX;
+    parsing.broken |=
+        r->count > moduleCallReplyRemaining(p) / (each * ELEMENT_MIN) || ++parsing.depth > DEPTH_MAX;
     if (parsing.broken) r->count = 0;
     r->elements = zmalloc((r->count * each + 1) * sizeof *r->elements);
     for (size_t i = 0; i < r->count * each; i++) {
@@ -98,7 +99,7 @@ static const char *moduleCallReplyParseBulk(struct ValkeyModuleCallReply *r, con
     long long len = moduleCallReplyLineLength(p, &p);
     r->type = len < 0 ? VALKEYMODULE_REPLY_NULL : VALKEYMODULE_REPLY_STRING;
     if (len < 0) return p;
-    if (moduleCallReplyLeft(p) < 2 || (size_t)len > moduleCallReplyLeft(p) - 2) {
+    if (moduleCallReplyRemaining(p) < 2 || (size_t)len > moduleCallReplyRemaining(p) - 2) {
         parsing.broken = true;
         return parsing.end;
     }
@@ -180,12 +181,12 @@ static const char *moduleCallReplyParseTyped(struct ValkeyModuleCallReply *r, ch
     }
 }
 
-/* What follows it. */
+/* Parses an element and returns what follows it. */
 static const char *moduleCallReplyParse(struct ValkeyModuleCallReply *r, const char *p) {
     bool resp3 = *p == '|';
     if (resp3) p = moduleCallReplyParseAttribute(r, p + 1);
     r->proto.ptr = p;
-    parsing.broken |= !moduleCallReplyLeft(p);
+    parsing.broken |= !moduleCallReplyRemaining(p);
     p = parsing.broken ? parsing.end : moduleCallReplyParseTyped(r, *p, p + 1);
     r->proto.len = (size_t)(p - r->proto.ptr);
     r->has_resp3 |= resp3;
@@ -202,8 +203,8 @@ static void moduleCallReplyFreeParts(struct ValkeyModuleCallReply *r) {
     zfree(r->attribute);
 }
 
-/* It is no reply. */
-static void moduleCallReplyForget(struct ValkeyModuleCallReply *r) {
+/* Makes the reply one of unknown type. */
+static void moduleCallReplyMakeUnknown(struct ValkeyModuleCallReply *r) {
     moduleCallReplyFreeParts(r);
     r->elements = r->attribute = NULL;
     r->type = VALKEYMODULE_REPLY_UNKNOWN;
@@ -218,13 +219,13 @@ void callReplyParse(struct ValkeyModuleCallReply *r) {
     parsing.broken = false;
     parsing.depth = 0;
     moduleCallReplyParse(r, r->bytes);
-    if (parsing.broken) moduleCallReplyForget(r);
-    r->proto = sdsview(r->bytes); /* with the attribute, if there is one */
+    if (parsing.broken) moduleCallReplyMakeUnknown(r);
+    r->proto = sdsview(r->bytes); /* including the attribute */
 }
 
-/* ---- Life ---- */
+/* ---- Creation, freeing ---- */
 
-/* A reply that AutoMemory does not free may outlive its context. */
+/* Only a reply that AutoMemory frees keeps its context, because any other may outlive it. */
 static struct ValkeyModuleCtx *moduleCallReplyOwnerOf(struct ValkeyModuleCtx *ctx) {
     return ctx && ctx->flags & CTX_AUTO_MEMORY ? ctx : NULL;
 }
@@ -237,7 +238,7 @@ struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds byte
     r->exact = exact;
     r->resp = 2;
     if (sdslen(bytes)) return r;
-    r->type = VALKEYMODULE_REPLY_UNKNOWN; /* it has replied nothing, or not even run */
+    r->type = VALKEYMODULE_REPLY_UNKNOWN; /* no reply: the command replied nothing, or did not run */
     r->parsed = true;
     return r;
 }
@@ -267,18 +268,18 @@ void callReplyFree(struct ValkeyModuleCallReply *r) {
     zfree(r);
 }
 
-static void moduleCallReplyReleaseReply(void *what) {
+static void moduleCallReplyReleaseAuto(void *what) {
     callReplyFree(what);
 }
 
-/* An element goes with its root. */
+/* Frees a root. Elements are freed with their root, so for them this does nothing. */
 void vmFreeCallReply(struct ValkeyModuleCallReply *reply) {
     if (!reply || (!reply->bytes && !reply->promise)) return;
-    contextAutoForget(reply->ctx, AUTO_REPLY, reply);
+    contextAutoRemove(reply->ctx, AUTO_REPLY, reply);
     callReplyFree(reply);
 }
 
-/* ---- Looking ---- */
+/* ---- Access ---- */
 
 int vmCallReplyType(struct ValkeyModuleCallReply *reply) {
     if (!reply) return VALKEYMODULE_REPLY_UNKNOWN;
@@ -374,5 +375,5 @@ struct ValkeyModuleString *vmCreateStringFromCallReply(struct ValkeyModuleCallRe
 }
 
 void callReplyPartInit(void) {
-    contextSetRelease(AUTO_REPLY, moduleCallReplyReleaseReply);
+    contextSetAutoFree(AUTO_REPLY, moduleCallReplyReleaseAuto);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_commands.c - MODULE, and the directives about modules. */
+/* module_commands.c - the command MODULE and the directives about modules. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -23,7 +23,7 @@ static bool started;
 static struct pendingLoad {
     struct pendingLoad *next;
     int argc;
-    sds argv[]; /* the path first */
+    sds argv[]; /* the path and its arguments */
 } * pending;
 
 static bool moduleAddLoad(const struct configDirective *d, int argc, const struct str *argv,
@@ -64,7 +64,7 @@ static void moduleLoadPending(struct pendingLoad *load) {
 
 bool modules_starting;
 
-/* A line for a directive of a module: what is behind its name is one value. */
+/* Keeps a line for a directive of a module. All words after its name are one value. */
 static bool moduleKeepDirective(int argc, const struct str *argv, const char **err) {
     if (argc < 2) {
         *err = "Module config specified without value";
@@ -103,7 +103,7 @@ void moduleListCommand(struct client *c) {
 
 static const char refused_load[] = "ERR Error loading the extension. Please check the server logs.";
 
-static bool moduleMayLoad(struct client *c) {
+static bool moduleCheckPermission(struct client *c) {
     if (permitted(enabled, c)) return true;
     replyError(c, "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
                   "you can run it from a local connection, otherwise you need to set this option in the "
@@ -122,12 +122,12 @@ static void moduleCommandsLoad(struct client *c, int argc, const struct str *arg
 }
 
 void moduleLoadCommand(struct client *c) {
-    if (moduleMayLoad(c)) moduleCommandsLoad(c, c->argc - 3, c->argv + 3);
+    if (moduleCheckPermission(c)) moduleCommandsLoad(c, c->argc - 3, c->argv + 3);
 }
 
-/* [CONFIG name value] ... [ARGS argument ...]: the values wait for the module. The place of its first
- * argument; 0: it is something else, which is logged. */
-static int moduleTakeDirectives(const struct client *c) {
+/* Parses [CONFIG name value] ... [ARGS argument ...] and keeps the values for the module. Returns the index
+ * of its first argument, or 0, having logged why, if something else is there. */
+static int moduleParseLoadex(const struct client *c) {
     int i = 3;
     while (i < c->argc && !strIs(c->argv[i], "args")) {
         bool named = strIs(c->argv[i], "config");
@@ -147,8 +147,8 @@ static int moduleTakeDirectives(const struct client *c) {
 }
 
 void moduleLoadexCommand(struct client *c) {
-    if (!moduleMayLoad(c)) return;
-    int first = moduleTakeDirectives(c);
+    if (!moduleCheckPermission(c)) return;
+    int first = moduleParseLoadex(c);
     if (first) {
         moduleCommandsLoad(c, c->argc - first, c->argv + first);
         return;
@@ -157,8 +157,9 @@ void moduleLoadexCommand(struct client *c) {
     pendingConfigsDrop();
 }
 
-/* What has been given for the module's directives is all taken. Those of the file may be other modules'. */
-static bool moduleDirectivesTaken(struct module *m) {
+/* Checks that the module has taken all values that LOADEX gave. Values from the file may belong
+ * to other modules. */
+static bool moduleCheckDirectivesTaken(struct module *m) {
     (void)m;
     if (!started || !pendingConfigCount()) return true;
     serverLog(LL_WARNING, "MODULE LOADEX: the module has not taken all of its directives, so it is unloaded");
@@ -167,7 +168,7 @@ static bool moduleDirectivesTaken(struct module *m) {
 
 void moduleUnloadCommand(struct client *c) {
     const char *err;
-    if (!moduleMayLoad(c)) return;
+    if (!moduleCheckPermission(c)) return;
     if (moduleUnload(c->argv[2], &err))
         replyOk(c);
     else
@@ -189,7 +190,7 @@ void moduleHelpCommand(struct client *c) {
     replyHelp(c, lines);
 }
 
-void moduleCommandInit(void) {
+void moduleAdminInit(void) {
     static struct configDirective directives[] = {
         CONFIG_ENUM("enable-module-command", NULL, 0, &enabled, PERMIT_NO, permit_names, NULL),
         CONFIG_SPECIAL("loadmodule", NULL, CONFIG_MULTI_ARG | CONFIG_LINES, moduleAddLoad, moduleGetLoads,
@@ -197,6 +198,6 @@ void moduleCommandInit(void) {
     };
     configRegister(directives, 2);
     configOnDotted(moduleKeepDirective);
-    moduleOnLoaded(moduleDirectivesTaken);
+    moduleOnLoaded(moduleCheckDirectivesTaken);
     commandRegister(commandsModule);
 }

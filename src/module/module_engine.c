@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_engine.c - scripting engines of modules, in the table of command/script_engine.h.
+/* module_engine.c - scripting engines of modules, behind the interface of command/script_engine.h.
  *
  *     EVAL, FCALL ──▶ scriptExecute ──▶ moduleEngineRunCode ──▶ call_function(ctx of the caller, keys, arguments)
  *                                                      Call with S ──▶ moduleCall, as a script's command
  *
- * The code of an engine is the address of what its compile_code returned. All callbacks are called by who has
- * the lock, but for what reset_env leaves to the background.
+ * A function's code is the address of the object that compile_code returned for it. All callbacks run under
+ * the lock, except what reset_env leaves to the background.
  *
- * The interface has versions: the text's length came after 1 (0 has it), the kind of a reset with 3,
- * debuggers with 4. */
+ * Versions of the interface differ: the length of the text came after version 1 (version 0 has it), the kind
+ * of a reset with 3, debuggers with 4. */
 #include "module/module_engine.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@
 #define ABI_WITHOUT_LENGTH   1
 #define ABI_WITH_RESET_KINDS 3
 #define ABI_WITH_DEBUGGER    4
-#define TICK_US              1000 /* a function that asks for its state more often is answered as before */
+#define TICK_US              1000 /* a function that polls its state more often gets the last result */
 
 typedef ValkeyModuleScriptingEngineCompiledFunction compiledFunction;
 
@@ -49,7 +49,7 @@ static void moduleEngineReleaseCode(struct scriptEngine *engine, enum scriptKind
     contextClose(&ctx);
 }
 
-/* The text has an end mark: the first version had no other way to tell its end. */
+/* Compiles a text, which ends with NUL, because the first version had no length. */
 static compiledFunction **moduleEngineCallCompile(struct moduleEngine *e, const struct scriptCompilation *job,
                                                   size_t *count, struct ValkeyModuleString **err) {
     typedef compiledFunction **withoutLength(ValkeyModuleCtx *, ValkeyModuleScriptingEngineCtx *,
@@ -58,17 +58,17 @@ static compiledFunction **moduleEngineCallCompile(struct moduleEngine *e, const 
     struct ValkeyModuleCtx ctx;
     sds text = sdsnewstr(job->text);
     size_t limit = (size_t)job->limit_ms;
-    compiledFunction **made;
+    compiledFunction **compiled;
     moduleEngineOpenContext(&ctx, e);
     if (e->methods.version == ABI_WITHOUT_LENGTH)
-        made = ((withoutLength *)(void *)e->methods.compile_code)(&ctx, e->ctx, moduleEngineTypeOf(job->kind),
-                                                                  text, limit, count, err);
+        compiled = ((withoutLength *)(void *)e->methods.compile_code)(
+            &ctx, e->ctx, moduleEngineTypeOf(job->kind), text, limit, count, err);
     else
-        made = e->methods.compile_code(&ctx, e->ctx, moduleEngineTypeOf(job->kind), text, sdslen(text), limit,
-                                       count, err);
+        compiled = e->methods.compile_code(&ctx, e->ctx, moduleEngineTypeOf(job->kind), text, sdslen(text),
+                                           limit, count, err);
     contextClose(&ctx);
     sdsfree(text);
-    return made;
+    return compiled;
 }
 
 static unsigned moduleEngineFlagsOf(uint64_t f) {
@@ -80,21 +80,21 @@ static unsigned moduleEngineFlagsOf(uint64_t f) {
            (f & VMSE_SCRIPT_FLAG_EVAL_COMPAT_MODE ? 0u : SCRIPT_SHEBANG);
 }
 
-static const char *moduleEngineAddOne(struct scriptCompilation *job, const compiledFunction *f) {
-    struct scriptFunction made = {.flags = moduleEngineFlagsOf(f->f_flags), .code = (uintptr_t)f};
-    if (f->name) made.name = stringText(f->name);
-    if (f->desc) made.description = stringText(f->desc);
-    return job->add(job, &made);
+static const char *moduleEngineAddFunction(struct scriptCompilation *job, const compiledFunction *f) {
+    struct scriptFunction compiled = {.flags = moduleEngineFlagsOf(f->f_flags), .code = (uintptr_t)f};
+    if (f->name) compiled.name = stringText(f->name);
+    if (f->desc) compiled.description = stringText(f->desc);
+    return job->add(job, &compiled);
 }
 
-/* What is not added is released. */
+/* Adds functions until one is refused; releases the functions that were not added. */
 static const char *moduleEngineAddAll(struct scriptEngine *engine, struct scriptCompilation *job,
-                                      compiledFunction **made, size_t count) {
+                                      compiledFunction **compiled, size_t count) {
     const char *error = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!made[i]) continue;
-        if (!error) error = moduleEngineAddOne(job, made[i]);
-        if (error) moduleEngineReleaseCode(engine, job->kind, (uintptr_t)made[i]);
+        if (!compiled[i]) continue;
+        if (!error) error = moduleEngineAddFunction(job, compiled[i]);
+        if (error) moduleEngineReleaseCode(engine, job->kind, (uintptr_t)compiled[i]);
     }
     return error;
 }
@@ -102,11 +102,11 @@ static const char *moduleEngineAddAll(struct scriptEngine *engine, struct script
 static bool moduleEngineCompileText(struct scriptEngine *engine, struct scriptCompilation *job, sds *error) {
     struct ValkeyModuleString *err = NULL;
     size_t count = 0;
-    compiledFunction **made = moduleEngineCallCompile(moduleEngineOf(engine), job, &count, &err);
-    if (made) {
-        const char *refused = moduleEngineAddAll(engine, job, made, count);
+    compiledFunction **compiled = moduleEngineCallCompile(moduleEngineOf(engine), job, &count, &err);
+    if (compiled) {
+        const char *refused = moduleEngineAddAll(engine, job, compiled, count);
         if (refused) *error = sdsnew(refused);
-        zfree(made);
+        zfree(compiled);
     } else {
         *error = sdscatstr(sdsnew("ERR "), err ? stringText(err) : STR("the engine cannot compile this"));
     }
@@ -125,8 +125,9 @@ static size_t moduleEngineCodeMemory(struct scriptEngine *engine, uintptr_t code
 
 /* ---- Running ---- */
 
-/* What it selects holds for what it does next, and not for its caller. A function that has not replied at all
- * (of one that was busy it is not known) would leave its caller waiting. */
+/* Runs a function. The database that it selects stays selected for its later commands but not for its
+ * caller. If it has not replied, it gets a null reply, so that its caller does not wait; this is unknown if
+ * the function was busy, since the reply may have been sent. */
 static void moduleEngineRunCode(struct scriptEngine *engine, struct client *c, const struct scriptCode *code,
                                 int keys) {
     struct moduleEngine *e = moduleEngineOf(engine);
@@ -148,9 +149,9 @@ static void moduleEngineRunCode(struct scriptEngine *engine, struct client *c, c
 
 ValkeyModuleScriptingEngineExecutionState
 vmGetFunctionExecutionState(ValkeyModuleScriptingEngineServerRuntimeCtx *server_ctx) {
-    static uint64_t looked; /* ticks */
+    static uint64_t looked; /* ticks of the last check */
     (void)server_ctx;
-    if (!script_run.name) return VMSE_STATE_KILLED; /* it has ended long ago */
+    if (!script_run.name) return VMSE_STATE_KILLED; /* the function has ended long ago */
     if (ticksNow() - looked >= TICK_US * ticks_per_us) {
         scriptTick();
         looked = ticksNow();
@@ -158,7 +159,7 @@ vmGetFunctionExecutionState(ValkeyModuleScriptingEngineServerRuntimeCtx *server_
     return script_run.killed ? VMSE_STATE_KILLED : VMSE_STATE_EXECUTING;
 }
 
-/* ---- Its environments ---- */
+/* ---- Environments of an engine ---- */
 
 static struct scriptMemory moduleEngineMemoryOf(struct scriptEngine *engine, enum scriptKind kind) {
     struct moduleEngine *e = moduleEngineOf(engine);
@@ -209,25 +210,25 @@ static struct scriptLeftover moduleEngineResetEnvironment(struct scriptEngine *e
     return (struct scriptLeftover){moduleEngineFinishReset, reset};
 }
 
-/* Others may have the lock meanwhile: the background may want it. */
+/* Waits for resets in the background, without the lock, as they may need it. */
 static void moduleEngineWaitForResets(struct moduleEngine *e) {
     if (!__atomic_load_n(&e->resets, __ATOMIC_ACQUIRE)) return;
-    moduleLockGive();
+    moduleLockRelease();
     bioDrain(BIO_LAZY_FREE);
     moduleLockTake();
 }
 
 /* ---- Registration ---- */
 
-static const struct scriptEngineMethods how = {.compile = moduleEngineCompileText,
-                                               .release = moduleEngineReleaseCode,
-                                               .run = moduleEngineRunCode,
-                                               .codeMemory = moduleEngineCodeMemory,
-                                               .memory = moduleEngineMemoryOf,
-                                               .reset = moduleEngineResetEnvironment,
-                                               .debugger = &module_debugger};
+static const struct scriptEngineMethods script_methods = {.compile = moduleEngineCompileText,
+                                                          .release = moduleEngineReleaseCode,
+                                                          .run = moduleEngineRunCode,
+                                                          .codeMemory = moduleEngineCodeMemory,
+                                                          .memory = moduleEngineMemoryOf,
+                                                          .reset = moduleEngineResetEnvironment,
+                                                          .debugger = &module_debugger};
 
-/* Without debuggers the structure is shorter. */
+/* Copies the methods. The struct is shorter in versions without debuggers. */
 static bool moduleEngineCopyMethods(ValkeyModuleScriptingEngineMethods *to,
                                     const ValkeyModuleScriptingEngineMethods *from) {
     *to = (ValkeyModuleScriptingEngineMethods){0};
@@ -237,7 +238,8 @@ static bool moduleEngineCopyMethods(ValkeyModuleScriptingEngineMethods *to,
            to->reset_env && to->get_memory_info;
 }
 
-static bool moduleEngineMayRegister(const char *name, const ValkeyModuleScriptingEngineMethods *methods) {
+static bool moduleEngineCheckRegistration(const char *name,
+                                          const ValkeyModuleScriptingEngineMethods *methods) {
     if (methods->version > ABI) {
         serverLog(LL_WARNING,
                   "The scripting engine needs a newer server: the server has ABI version %d, the engine %llu",
@@ -259,7 +261,7 @@ int vmRegisterScriptingEngine(struct ValkeyModuleCtx *ctx, const char *engine_na
                               ValkeyModuleScriptingEngineMethods *engine_methods) {
     ValkeyModuleScriptingEngineMethods methods;
     if (!ctx || !ctx->module || !engine_name || !engine_methods) return VALKEYMODULE_ERR;
-    if (!moduleEngineMayRegister(engine_name, engine_methods)) return VALKEYMODULE_ERR;
+    if (!moduleEngineCheckRegistration(engine_name, engine_methods)) return VALKEYMODULE_ERR;
     if (!moduleEngineCopyMethods(&methods, engine_methods)) {
         serverLog(LL_WARNING, "Scripting engine '%s' lacks methods", engine_name);
         return VALKEYMODULE_ERR;
@@ -269,18 +271,18 @@ int vmRegisterScriptingEngine(struct ValkeyModuleCtx *ctx, const char *engine_na
     e->engine = (struct scriptEngine){.name = sdsnew(engine_name),
                                       .module = ctx->module->name,
                                       .abi_version = (int)methods.version,
-                                      .methods = &how};
+                                      .how = &script_methods};
     scriptEngineAdd(&e->engine);
     return VALKEYMODULE_OK;
 }
 
-bool moduleEngineIsOne(const struct scriptEngine *e) {
-    return e->methods == &how;
+bool moduleEngineIsFromModule(const struct scriptEngine *e) {
+    return e->how == &script_methods;
 }
 
 static void moduleEngineRemoveEngine(struct scriptEngine *e) {
     scriptEngineRemove(e);
-    if (!moduleEngineIsOne(e)) return; /* it is built in */
+    if (!moduleEngineIsFromModule(e)) return; /* a built-in engine */
     moduleEngineWaitForResets(moduleEngineOf(e));
     sdsfree((sds)e->name);
     zfree(e);
@@ -305,25 +307,25 @@ int vmUnregisterScriptingEngine(struct ValkeyModuleCtx *ctx, const char *engine_
     return VALKEYMODULE_OK;
 }
 
-/* ---- The module's end ---- */
+/* ---- Unloading ---- */
 
-static struct scriptEngine *moduleEngineAnyOf(const struct module *m) {
+static struct scriptEngine *moduleEngineFindByModule(const struct module *m) {
     struct scriptEngine *e = script_engines;
-    while (e && !(moduleEngineIsOne(e) && moduleEngineOf(e)->module == m)) e = e->next;
+    while (e && !(moduleEngineIsFromModule(e) && moduleEngineOf(e)->module == m)) e = e->next;
     return e;
 }
 
-static void moduleEngineTakeBack(struct module *m) {
-    for (struct scriptEngine *e; (e = moduleEngineAnyOf(m));) moduleEngineRemoveEngine(e);
+static void moduleEngineForgetModule(struct module *m) {
+    for (struct scriptEngine *e; (e = moduleEngineFindByModule(m));) moduleEngineRemoveEngine(e);
 }
 
-static const char *moduleEngineItRuns(struct module *m) {
-    bool running = script_run.name && moduleEngineIsOne(script_run.engine) &&
+static const char *moduleEngineObjection(struct module *m) {
+    bool running = script_run.name && moduleEngineIsFromModule(script_run.engine) &&
                    moduleEngineOf(script_run.engine)->module == m;
     return running ? "operation not possible." : NULL;
 }
 
 void enginePartInit(void) {
-    moduleAddObjection(moduleEngineItRuns);
-    moduleOnUnload(moduleEngineTakeBack);
+    moduleAddObjection(moduleEngineObjection);
+    moduleOnUnload(moduleEngineForgetModule);
 }

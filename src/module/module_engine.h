@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_engine.h - the scripting engines of modules, for their debuggers (module_engine_debugger.c). */
+/* module_engine.h - scripting engines of modules, as their debuggers (module_engine_debugger.c) see them. */
 #pragma once
 
 #include "command/script_engine.h"
 #include "module/api.h"
 
 struct moduleEngine {
-    struct scriptEngine engine; /* first */
+    struct scriptEngine engine; /* first member */
     struct module *module;
     ValkeyModuleScriptingEngineCtx *ctx;
     ValkeyModuleScriptingEngineMethods methods;
-    int resets; /* that the background has still to do; atomic */
-    const ValkeyModuleScriptingEngineDebuggerCommand *commands; /* of its debugger */
+    int resets; /* resets that the background thread has still to do; atomic */
+    const ValkeyModuleScriptingEngineDebuggerCommand *commands; /* commands of its debugger */
     size_t command_count;
 };
 
@@ -19,5 +19,5 @@ static inline struct moduleEngine *moduleEngineOf(struct scriptEngine *e) {
     return (struct moduleEngine *)e;
 }
 extern const struct scriptDebugger module_debugger;
-/* Are its methods a module's? */
-bool moduleEngineIsOne(const struct scriptEngine *e);
+/* Tells whether an engine belongs to a module. */
+bool moduleEngineIsFromModule(const struct scriptEngine *e);

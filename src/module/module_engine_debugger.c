@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_engine_debugger.c - debuggers of modules' engines: their part in a session
- * (command/debug_session.h), and the functions by which they speak with its client. Outside a session these
- * do nothing. */
+/* module_engine_debugger.c - debuggers of modules' engines: their methods for a session
+ * (command/debug_session.h), and the functions by which they talk to its client, which do nothing outside
+ * of a session. */
 #include <string.h>
 
 #include "base/zmalloc.h"
@@ -9,7 +9,7 @@
 #include "module/module_call_reply.h"
 #include "module/module_engine.h"
 
-#define NAME_WIDTH 22 /* of the words of a command, in moduleEngineDebuggerHelp */
+#define NAME_WIDTH 22 /* width of the column of names in moduleEngineDebuggerHelp */
 
 typedef ValkeyModuleScriptingEngineDebuggerCommand debuggerCommand;
 
@@ -35,8 +35,8 @@ static enum scriptDebugging moduleEngineDebuggerEnable(struct scriptEngine *engi
                                                  : DEBUGGING_FAILED;
 }
 
-static void moduleEngineDebuggerTell(struct moduleEngine *e,
-                                     ValkeyModuleScriptingEngineDebuggerDisableFunc fn) {
+static void moduleEngineDebuggerCallMethod(struct moduleEngine *e,
+                                           ValkeyModuleScriptingEngineDebuggerDisableFunc fn) {
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, e->module, NULL, 0);
     fn(&ctx, e->ctx, VMSE_EVAL);
@@ -45,12 +45,12 @@ static void moduleEngineDebuggerTell(struct moduleEngine *e,
 
 static void moduleEngineDebuggerDisable(struct scriptEngine *engine) {
     struct moduleEngine *e = moduleEngineOf(engine);
-    moduleEngineDebuggerTell(e, e->methods.debugger_disable);
+    moduleEngineDebuggerCallMethod(e, e->methods.debugger_disable);
 }
 
 static void moduleEngineDebuggerEnd(struct scriptEngine *engine) {
     struct moduleEngine *e = moduleEngineOf(engine);
-    moduleEngineDebuggerTell(e, e->methods.debugger_end);
+    moduleEngineDebuggerCallMethod(e, e->methods.debugger_end);
 }
 
 static void moduleEngineDebuggerStart(struct scriptEngine *engine, struct str source) {
@@ -68,9 +68,9 @@ const struct scriptDebugger module_debugger = {.enable = moduleEngineDebuggerEna
                                                .start = moduleEngineDebuggerStart,
                                                .end = moduleEngineDebuggerEnd};
 
-/* ---- What it tells ---- */
+/* ---- Output ---- */
 
-static sds moduleEngineDebuggerPrintable(struct ValkeyModuleString *s) {
+static sds moduleEngineDebuggerCopyText(struct ValkeyModuleString *s) {
     return sdsnewstr(stringText(s));
 }
 
@@ -79,7 +79,7 @@ void vmScriptingEngineDebuggerLog(struct ValkeyModuleString *msg, int truncate) 
     if (debug_session.on) {
         size_t trim = debug_session.trim;
         if (!truncate) debug_session.trim = 0;
-        debugLineTrimmed(moduleEngineDebuggerPrintable(msg));
+        debugLineTrimmed(moduleEngineDebuggerCopyText(msg));
         debug_session.trim = trim;
     }
     stringRelease(msg);
@@ -106,14 +106,14 @@ void vmScriptingEngineDebuggerFlushLogs(void) {
     if (debug_session.on) debugSend();
 }
 
-/* ---- What its client asks ---- */
+/* ---- Requests of the client ---- */
 
-static bool moduleEngineDebuggerIsCalled(const char *name, size_t prefix_len, const sds word) {
+static bool moduleEngineDebuggerMatchesName(const char *name, size_t prefix_len, const sds word) {
     return !strcasecmp(word, name) ||
            (prefix_len && sdslen(word) == prefix_len && !strncasecmp(word, name, prefix_len));
 }
 
-static bool moduleEngineDebuggerTakes(const debuggerCommand *command, size_t words) {
+static bool moduleEngineDebuggerMatchesCount(const debuggerCommand *command, size_t words) {
     size_t needed = 0;
     bool any = false;
     for (size_t i = 0; i < command->params_len; i++) {
@@ -126,8 +126,8 @@ static bool moduleEngineDebuggerTakes(const debuggerCommand *command, size_t wor
 static const debuggerCommand *moduleEngineDebuggerFind(const struct moduleEngine *e, sds *argv, int argc) {
     for (size_t i = 0; i < e->command_count; i++) {
         const debuggerCommand *command = &e->commands[i];
-        if (moduleEngineDebuggerIsCalled(command->name, command->prefix_len, argv[0]) &&
-            moduleEngineDebuggerTakes(command, (size_t)argc - 1))
+        if (moduleEngineDebuggerMatchesName(command->name, command->prefix_len, argv[0]) &&
+            moduleEngineDebuggerMatchesCount(command, (size_t)argc - 1))
             return command;
     }
     return NULL;
@@ -169,13 +169,13 @@ static bool moduleEngineDebuggerCallHandler(struct moduleEngine *e, const debugg
     return more != 0;
 }
 
-/* False: the script goes on. */
+/* Serves a request. Returns false if the script shall go on. */
 static bool moduleEngineDebuggerServe(struct moduleEngine *e, sds *argv, int argc) {
     const debuggerCommand *command = moduleEngineDebuggerFind(e, argv, argc);
     if (command && command->handler) return moduleEngineDebuggerCallHandler(e, command, argv, argc);
-    if (argc == 1 && moduleEngineDebuggerIsCalled("help", 1, argv[0]))
+    if (argc == 1 && moduleEngineDebuggerMatchesName("help", 1, argv[0]))
         moduleEngineDebuggerHelp(e);
-    else if (argc <= 2 && moduleEngineDebuggerIsCalled("maxlen", 3, argv[0]))
+    else if (argc <= 2 && moduleEngineDebuggerMatchesName("maxlen", 3, argv[0]))
         debugMaxlen(argv, argc);
     else
         debugUnknown();
@@ -183,10 +183,10 @@ static bool moduleEngineDebuggerServe(struct moduleEngine *e, sds *argv, int arg
     return true;
 }
 
-/* The session's engine, if it is a module's. */
+/* Returns the session's engine if it is a module's, else NULL. */
 static struct moduleEngine *moduleEngineDebuggerOfSession(void) {
     struct scriptEngine *e = debug_session.on ? debug_session.engine : NULL;
-    return e && moduleEngineIsOne(e) ? moduleEngineOf(e) : NULL;
+    return e && moduleEngineIsFromModule(e) ? moduleEngineOf(e) : NULL;
 }
 
 void vmScriptingEngineDebuggerProcessCommands(int *client_disconnected, struct ValkeyModuleString **err) {
@@ -198,7 +198,7 @@ void vmScriptingEngineDebuggerProcessCommands(int *client_disconnected, struct V
         if (!argv) break;
         more = argc == 0 || moduleEngineDebuggerServe(e, argv, argc);
         sdsfreesplitres(argv, argc);
-        e = moduleEngineDebuggerOfSession(); /* the request may have been its last */
+        e = moduleEngineDebuggerOfSession(); /* the request may have ended the session */
         more &= e != NULL;
     }
     const char *reason = debug_session.on ? debug_session.abort_reason : NULL;

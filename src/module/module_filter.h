@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_filter.h - command filters, for requests that modules make themselves. */
+/* module_filter.h - command filters for requests that modules make themselves. */
 #pragma once
 
 struct client;
 struct request;
 
-/* What the filters make of it, looked up; free with requestRelease. NULL: they leave it as it is. */
-struct request *moduleFilter(const struct client *c, const struct request *r);
+/* Returns what the filters make of the request, with its command looked up, to be freed with requestRelease,
+ * or NULL if they do not change it. */
+struct request *moduleFilterApply(const struct client *c, const struct request *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_info.h - for the crash report. */
+/* module_info.h - INFO sections of modules for the crash report. */
 #pragma once
 
 #include "base/sds.h"
 
-sds moduleInfoForCrash(void); /* what all modules have to say */
+sds moduleInfoForCrash(void); /* the sections of all modules */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_io.c - values of modules in files: RDB (values, and what modules keep outside of the keyspace),
- * DUMP, and commands for the append-only file.
+/* module_io.c - values of modules in files: in RDB files (values, and auxiliary data that belongs to no
+ * key), in DUMP, and as commands for the append-only file.
  *
- *     value   | id | item ... | 0 |                    after the type and the key
- *     aside   | 247 | id | 2 | when | item ... | 0 |   before and behind all keys
- *     item    | 2 number | 3 float | 4 double | 5 string |
+ *     value      | id | item ... | 0 |                    after the type and the key
+ *     auxiliary  | 247 | id | 2 | when | item ... | 0 |   before and behind all keys
+ *     item       | 2 number | 3 float | 4 double | 5 string |
  *
- * Each number is written as RDB has lengths (data/rdb/rdb.h). A module that has not said that it looks for
- * errors would go on with what it has not got: that is the end of the server. */
+ * Numbers are written like lengths in RDB (data/rdb/rdb.h). A module that has not declared that it handles
+ * read errors would continue with incomplete data, so in that case the server ends. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,22 +30,22 @@ enum moduleIoItem { ITEM_END = 0, ITEM_NUMBER = 2, ITEM_FLOAT = 3, ITEM_DOUBLE =
 
 struct ValkeyModuleIO {
     const struct ValkeyModuleType *type;
-    struct rioWriter *w; /* one of them; */
+    struct rioWriter *w; /* one of both is set */
     struct rdbReader *r;
-    bool commands; /* what is written is for the append-only file */
+    bool commands; /* the output is commands for the append-only file */
     bool failed;
-    uint64_t began;  /* offset of the reader */
-    bool head_waits; /* of what is kept aside: written with the first item */
+    uint64_t start_offset; /* offset of the reader at the beginning */
+    bool head_pending;     /* the head of auxiliary data has to be written with the first item */
     int when;
     struct str key; /* ptr NULL: none */
     const struct object *o;
-    int dbid;                        /* or DB_BY_OBJECT */
-    struct ValkeyModuleString *name; /* of the key, when it has been asked for */
+    int dbid;                        /* or DB_BY_OBJECT, or -1 */
+    struct ValkeyModuleString *name; /* name of the key, once it has been requested */
     bool has_context;
     struct ValkeyModuleCtx context;
 };
 
-static void moduleIoEnd(struct ValkeyModuleIO *io) {
+static void moduleIoFree(struct ValkeyModuleIO *io) {
     if (io->has_context) contextClose(&io->context);
     if (io->name) stringRelease(io->name);
 }
@@ -70,7 +70,7 @@ const struct ValkeyModuleString *vmGetKeyNameFromIO(struct ValkeyModuleIO *io) {
 }
 
 int vmGetDbIdFromIO(struct ValkeyModuleIO *io) {
-    if (io->dbid == DB_BY_OBJECT) io->dbid = moduleDbOf(io->o);
+    if (io->dbid == DB_BY_OBJECT) io->dbid = moduleFindDb(io->o);
     return io->dbid;
 }
 
@@ -83,17 +83,17 @@ void vmLogIOError(struct ValkeyModuleIO *io, const char *levelstr, const char *f
 
 /* ---- Saving ---- */
 
-static void moduleIoWriteAsideHead(struct ValkeyModuleIO *io) {
+static void moduleIoWriteAuxHead(struct ValkeyModuleIO *io) {
     rioWriteByte(io->w, RDB_OP_MODULE_AUX);
     rdbWriteLen(io->w, io->type->id);
     rdbWriteLen(io->w, ITEM_NUMBER);
     rdbWriteLen(io->w, (uint64_t)io->when);
-    io->head_waits = false;
+    io->head_pending = false;
 }
 
 static bool moduleIoBeginItem(struct ValkeyModuleIO *io, enum moduleIoItem item) {
     if (!io->w || io->commands || moduleIoFailed(io)) return false;
-    if (io->head_waits) moduleIoWriteAsideHead(io);
+    if (io->head_pending) moduleIoWriteAuxHead(io);
     rdbWriteLen(io->w, item);
     return true;
 }
@@ -122,8 +122,8 @@ void vmSaveLongDouble(struct ValkeyModuleIO *io, long double value) {
     vmSaveStringBuffer(io, text, (size_t)len);
 }
 
-/* What cannot be read back must not be written: with such a file the server does not start. False: w has
- * failed. */
+/* Checks that values of the type can be read back: the server would not start with such a file. On failure
+ * w->error is set. */
 static bool moduleIoCanBeSaved(struct rioWriter *w, const struct ValkeyModuleType *type) {
     if (type->methods.rdb_save && type->methods.rdb_load) return true;
     if (!w->error)
@@ -141,12 +141,12 @@ void moduleTypeSave(struct rioWriter *w, const struct object *o) {
     rdbWriteLen(w, v->type->id);
     v->type->methods.rdb_save(&io, v->value);
     rdbWriteLen(w, ITEM_END);
-    moduleIoEnd(&io);
+    moduleIoFree(&io);
 }
 
 /* ---- Loading ---- */
 
-/* Always false. */
+/* Handles a read error; returns false if the module handles it, too. */
 static bool moduleIoLoadFails(struct ValkeyModuleIO *io) {
     struct rdbReader *r = io->r;
     io->failed = true;
@@ -154,7 +154,7 @@ static bool moduleIoLoadFails(struct ValkeyModuleIO *io) {
     serverPanic(
         "Module '%s' failed to read a value of its type '%s' from the RDB data after %llu bytes; the key "
         "is '%.*s'.",
-        io->type->module->name, io->type->name, (unsigned long long)(rioOffset(&r->io) - io->began),
+        io->type->module->name, io->type->name, (unsigned long long)(rioOffset(&r->io) - io->start_offset),
         io->key.ptr ? (int)io->key.len : 6, io->key.ptr ? io->key.ptr : "(null)");
 }
 
@@ -179,7 +179,7 @@ int64_t vmLoadSigned(struct ValkeyModuleIO *io) {
     return (int64_t)vmLoadUnsigned(io);
 }
 
-/* A view, good until the next read. */
+/* Reads a text as a view that is valid until the next read. */
 static bool moduleIoLoadText(struct ValkeyModuleIO *io, struct str *text) {
     return moduleIoNextItem(io, ITEM_STRING) && (rdbReadString(io->r, text) || moduleIoLoadFails(io));
 }
@@ -222,15 +222,18 @@ long double vmLoadLongDouble(struct ValkeyModuleIO *io) {
     return strtold(digits, NULL);
 }
 
-/* NULL: it could not. */
+/* Loads a value; NULL on failure. */
 static void *moduleIoLoadValue(const struct ValkeyModuleType *type, struct rdbReader *r, uint64_t id) {
-    struct ValkeyModuleIO io = {
-        .type = type, .r = r, .began = rioOffset(&r->io), .key = r->key, .dbid = r->key.ptr ? r->dbid : -1};
+    struct ValkeyModuleIO io = {.type = type,
+                                .r = r,
+                                .start_offset = rioOffset(&r->io),
+                                .key = r->key,
+                                .dbid = r->key.ptr ? r->dbid : -1};
     void *value = type->methods.rdb_load ? type->methods.rdb_load(&io, TYPE_VERSION_OF(id)) : NULL;
     bool whole = !moduleIoFailed(&io);
-    moduleIoEnd(&io);
+    moduleIoFree(&io);
     if (whole || !value) return value;
-    moduleValueDrop(type, value);
+    moduleValueFree(type, value);
     return NULL;
 }
 
@@ -255,7 +258,7 @@ enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct valu
     }
     void *value = moduleIoLoadValue(type, r, id);
     if (!moduleIoReadEnd(r, type)) {
-        if (value) moduleValueDrop(type, value);
+        if (value) moduleValueFree(type, value);
         return RDB_FAILED;
     }
     if (!value) {
@@ -267,32 +270,32 @@ enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct valu
     return RDB_LOADED;
 }
 
-/* ---- What is kept aside ---- */
+/* ---- Auxiliary data ---- */
 
-static void moduleIoSaveAsideOf(const struct ValkeyModuleType *type, struct rioWriter *w, int when) {
+static void moduleIoSaveAuxOfType(const struct ValkeyModuleType *type, struct rioWriter *w, int when) {
     const ValkeyModuleTypeMethods *methods = &type->methods;
     if (!(methods->aux_save_triggers & when) || (!methods->aux_save2 && !methods->aux_save)) return;
-    struct ValkeyModuleIO io = {.type = type, .w = w, .dbid = -1, .when = when, .head_waits = true};
+    struct ValkeyModuleIO io = {.type = type, .w = w, .dbid = -1, .when = when, .head_pending = true};
     if (methods->aux_save2) {
         methods->aux_save2(&io, when);
     } else {
-        moduleIoWriteAsideHead(&io);
+        moduleIoWriteAuxHead(&io);
         methods->aux_save(&io, when);
     }
-    if (!io.head_waits) rdbWriteLen(w, ITEM_END);
-    moduleIoEnd(&io);
+    if (!io.head_pending) rdbWriteLen(w, ITEM_END);
+    moduleIoFree(&io);
 }
 
-static void moduleIoSaveAside(struct rioWriter *w, bool behind) {
+static void moduleIoSaveAux(struct rioWriter *w, bool behind) {
     int when = behind ? VALKEYMODULE_AUX_AFTER_RDB : VALKEYMODULE_AUX_BEFORE_RDB;
-    for (const struct ValkeyModuleType *t = module_types; t; t = t->next) moduleIoSaveAsideOf(t, w, when);
+    for (const struct ValkeyModuleType *t = module_types; t; t = t->next) moduleIoSaveAuxOfType(t, w, when);
 }
 
-static bool moduleIoKnowsAside(uint64_t id) {
+static bool moduleIoKnowsAuxType(uint64_t id) {
     return moduleTypeById(id) != NULL;
 }
 
-static bool moduleIoLoadAside(struct rdbReader *r, uint64_t id) {
+static bool moduleIoLoadAux(struct rdbReader *r, uint64_t id) {
     const struct ValkeyModuleType *type = moduleTypeById(id);
     uint64_t kind, when;
     if (!rdbReadLen(r, &kind) || !rdbReadLen(r, &when)) return false;
@@ -301,10 +304,10 @@ static bool moduleIoLoadAside(struct rdbReader *r, uint64_t id) {
     if (!type->methods.aux_load)
         return rioFail(&r->io, "there is auxiliary data of the module type '%s', which does not load any",
                        type->name);
-    struct ValkeyModuleIO io = {.type = type, .r = r, .began = rioOffset(&r->io), .dbid = -1};
+    struct ValkeyModuleIO io = {.type = type, .r = r, .start_offset = rioOffset(&r->io), .dbid = -1};
     bool ok = type->methods.aux_load(&io, TYPE_VERSION_OF(id), (int)when) == VALKEYMODULE_OK &&
               !moduleIoFailed(&io);
-    moduleIoEnd(&io);
+    moduleIoFree(&io);
     if (!ok)
         return rioFail(
             &r->io, "the module of the type '%s' could not load its auxiliary data; it may have logged why",
@@ -312,9 +315,9 @@ static bool moduleIoLoadAside(struct rdbReader *r, uint64_t id) {
     return moduleIoReadEnd(r, type);
 }
 
-/* ---- From the network ---- */
+/* ---- Loading from a primary's stream ---- */
 
-static const char *moduleIoWantDisk(bool beside) {
+static const char *moduleIoWhyViaDisk(bool beside) {
     for (const struct ValkeyModuleType *t = module_types; t; t = t->next) {
         if (!(t->module->options & VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS))
             return "do not handle errors of reading";
@@ -328,8 +331,8 @@ static const char *moduleIoWantDisk(bool beside) {
 
 /* ---- Commands ---- */
 
-static void moduleIoEmitFails(struct ValkeyModuleIO *io, const char *what, const char *cmdname,
-                              const char *more) {
+static void moduleIoFailEmit(struct ValkeyModuleIO *io, const char *what, const char *cmdname,
+                             const char *more) {
     serverLog(LL_WARNING, "The AOF rewrite method of the module type '%s' tried to %s '%s'%s", io->type->name,
               what, cmdname, more);
     io->failed = true;
@@ -342,21 +345,21 @@ void vmEmitAOF(struct ValkeyModuleIO *io, const char *cmdname, const char *fmt, 
     if (!io->commands || moduleIoFailed(io)) return;
     if (!(io->type->module->options & VALKEYMODULE_OPTIONS_SKIP_COMMAND_VALIDATION) &&
         !commandLookupName(strOf(cmdname))) {
-        moduleIoEmitFails(io, "emit unknown command", cmdname, "");
+        moduleIoFailEmit(io, "emit unknown command", cmdname, "");
         return;
     }
     va_start(ap, fmt);
-    if (callArgumentsRead(&a, cmdname, fmt, ap)) {
+    if (callArgumentsParse(&a, cmdname, fmt, ap)) {
         rewriteCommand(io->w, a.argc);
         for (int i = 0; i < a.argc; i++) rewriteArg(io->w, a.argv[i]);
     } else {
-        moduleIoEmitFails(io, "call ValkeyModule_EmitAOF() with wrong format specifiers", fmt, "");
+        moduleIoFailEmit(io, "call ValkeyModule_EmitAOF() with wrong format specifiers", fmt, "");
     }
     va_end(ap);
     callArgumentsFree(&a);
 }
 
-/* For a type that has no commands of its own. */
+/* Writes a value as RESTORE because its type has no rewrite method. */
 static void moduleIoRewriteAsRestore(struct rioWriter *w, struct str key, const struct object *o) {
     sds payload = rdbDump(o);
     rewriteCommand(w, 4);
@@ -378,7 +381,7 @@ void moduleTypeRewrite(struct rioWriter *w, struct str key, const struct object 
     vmGetKeyNameFromIO(&io);
     v->type->methods.aof_rewrite(&io, io.name, v->value);
     if (io.failed && !w->error) w->error = EINVAL;
-    moduleIoEnd(&io);
+    moduleIoFree(&io);
 }
 
 /* ---- Strings ---- */
@@ -391,14 +394,14 @@ struct ValkeyModuleString *vmSaveDataTypeToString(struct ValkeyModuleCtx *ctx, v
     struct ValkeyModuleIO io = {.type = mt, .w = &w, .dbid = -1};
     if (mt->methods.rdb_save) mt->methods.rdb_save(&io, data);
     bool ok = mt->methods.rdb_save && rioFlush(&w) && !io.failed;
-    moduleIoEnd(&io);
+    moduleIoFree(&io);
     rioWriterFree(&w);
     if (!ok) {
         sdsfree(text);
         return NULL;
     }
-    struct ValkeyModuleString *s = stringTake(text);
-    contextAuto(ctx, AUTO_STRING, s);
+    struct ValkeyModuleString *s = stringFromSds(text);
+    contextAutoAdd(ctx, AUTO_STRING, s);
     return s;
 }
 
@@ -416,8 +419,8 @@ void *vmLoadDataTypeFromString(const struct ValkeyModuleString *str, const struc
 }
 
 void moduleIoInit(void) {
-    rdb_modules.knowsAside = moduleIoKnowsAside;
-    rdb_modules.loadAside = moduleIoLoadAside;
-    rdb_modules.saveAside = moduleIoSaveAside;
-    rdb_modules.wantDisk = moduleIoWantDisk;
+    rdb_modules.knowsAside = moduleIoKnowsAuxType;
+    rdb_modules.loadAside = moduleIoLoadAux;
+    rdb_modules.saveAside = moduleIoSaveAux;
+    rdb_modules.wantDisk = moduleIoWhyViaDisk;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_key.h - a key that a module has open. What it holds is looked up by name each time: the module may
- * have changed it in other ways, and objects move. */
+/* module_key.h - a key that a module has opened. Each function looks its value up by name, because the
+ * module may have changed the key in other ways and objects move. */
 #pragma once
 
 #include "data/keyspace/db.h"
@@ -11,19 +11,19 @@
 
 struct client;
 
-/* A mode of the server's own: a key past its time is there, too. */
+/* A mode for internal use: an expired key counts as present. */
 #define MODULE_KEY_EXPIRED_TOO (1u << 31)
 
 enum keyWalk { WALK_NONE, WALK_LIST, WALK_ZSET, WALK_STREAM };
 
 struct ValkeyModuleKey {
-    struct ValkeyModuleCtx *ctx; /* NULL: nobody's, as in callbacks of the server's own */
-    struct client *client;       /* on whose behalf; may be NULL */
+    struct ValkeyModuleCtx *ctx; /* NULL in callbacks that the server itself calls */
+    struct client *client;       /* on whose behalf the key is open; may be NULL */
     struct db *db;
     struct ValkeyModuleString *name;
     unsigned mode; /* VALKEYMODULE_READ, _WRITE, _OPEN_KEY_... */
-    /* Where the module is in the value; whatever changes the value by this key ends it, unless it says
-     * otherwise. */
+    /* The position of an iteration over the value. Each change of the value through this key ends the
+     * iteration, unless the function documents otherwise. */
     enum keyWalk walk;
     union {
         struct {
@@ -32,7 +32,7 @@ struct ValkeyModuleKey {
         } list;
         struct {
             struct zsetPlace place;
-            uint64_t at, count; /* in the range; at == count: there is none */
+            uint64_t at, count; /* position in the range and its size; equal: no element is left */
             bool end;
         } zset;
         struct {
@@ -44,19 +44,20 @@ struct ValkeyModuleKey {
     };
 };
 
-/* NULL: there is no value. */
+/* Returns NULL if there is no value. */
 struct object *moduleKeyObject(const struct ValkeyModuleKey *key);
 static inline struct str moduleKeyName(const struct ValkeyModuleKey *key) {
     return stringText(key->name);
 }
-static inline bool moduleKeyWrites(const struct ValkeyModuleKey *key) {
+static inline bool moduleKeyIsWritable(const struct ValkeyModuleKey *key) {
     return key && key->mode & VALKEYMODULE_WRITE;
 }
-void moduleKeyWalkEnd(struct ValkeyModuleKey *key);
-/* The checks of lists and streams, which set errno: EINVAL (no key), ENOTSUP (another type; `absent_ok`: or
- * nothing there), EBADF (not open for that). */
-bool moduleKeyIs(struct ValkeyModuleKey *key, int type, unsigned mode, bool absent_ok);
-/* Of the server's own, for callbacks; the name is retained. End with moduleKeyDrop. */
+void moduleKeyEndWalk(struct ValkeyModuleKey *key);
+/* Checks the key before an operation and sets errno: EINVAL if key is NULL, ENOTSUP if it has another type
+ * or, without absent_ok, is empty, EBADF if it is not open in `mode`. */
+bool moduleKeyCheck(struct ValkeyModuleKey *key, int type, unsigned mode, bool absent_ok);
+/* Initializes a key for a callback without a module's context. Retains the name. To be
+ * ended with moduleKeyFree. */
 void moduleKeyInit(struct ValkeyModuleKey *key, struct db *db, struct ValkeyModuleString *name,
                    unsigned mode);
-void moduleKeyDrop(struct ValkeyModuleKey *key);
+void moduleKeyFree(struct ValkeyModuleKey *key);

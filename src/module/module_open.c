@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_open.c - opening a module's file, so that each of its names means what its author meant.
+/* module_open.c - opening a module's shared object so that its names are bound as its author expects.
  *
- * RTLD_DEEPBIND has the dynamic linker look for a module's names in the module and its libraries first: one
- * that brings its own sds.c or its own Lua gets those, not ours of the same names. But libc is among those
- * libraries. Where the process has another allocator (jemalloc), libc itself allocates from that, so strdup()
- * returns its memory, and a module that was bound to libc's free() hands that what it never gave out.
+ * RTLD_DEEPBIND has the dynamic linker look a module's names up in the module and its libraries first. A
+ * module that brings its own sds.c or its own Lua gets those and not ours of the same names. However, libc
+ * is among those libraries. If the process has another allocator (jemalloc), libc allocates from that,
+ * too: strdup() returns its memory, and a module that is bound to libc's free() would pass libc memory
+ * that it never allocated.
  *
- * So the module does not come alone: a host is opened that needs it, a shared object of no code that is
- * written here, in memory. What is opened along with it looks for names in the host first, and there are
- * those of the allocator, which mean what they mean to the rest of the process:
+ * Therefore the module is opened by way of a host: a shared object without code, written here into memory,
+ * that needs the module. Names of objects that are opened with the host are looked up in the host first,
+ * which defines the allocator's names as the rest of the process knows them:
  *
  *     host: malloc, free ... -> the module -> its libraries, libc among them -> the server and its libraries
  *
- * Of a file in memory there is one segment:
+ * The file in memory has one segment:
  *
  *     header | 3 program headers | dynamic section | symbols | hash table | names, the module's path the last
  */
@@ -33,13 +34,13 @@
 
 struct moduleFile {
     void *handle;
-    int host; /* the descriptor of its memory, or -1: the linker takes what has the same name for the same
-                 file */
+    int host; /* descriptor of the host's memory, or -1. It stays open because the linker takes files of the
+                 same name for the same file */
 };
 
 #define FLAGS (RTLD_NOW | RTLD_LOCAL)
 
-#if !defined(RTLD_DEEPBIND) || defined(LEAK_CHECKED) /* sanitizers cannot live with it */
+#if !defined(RTLD_DEEPBIND) || defined(LEAK_CHECKED) /* sanitizers do not work with it */
 
 static bool moduleOpenHosted(struct moduleFile *f, const char *path) {
     (void)f, (void)path;
@@ -51,7 +52,7 @@ static bool moduleOpenHosted(struct moduleFile *f, const char *path) {
 
 #define FLAGS_DEEP (FLAGS | RTLD_DEEPBIND)
 
-/* The allocator's; and who starts a thread tells it that there is one more (api_memory.c). */
+/* Functions of the allocator, and pthread_create, which registers threads with it (api_memory.c). */
 static const char *const shared_names[] = {
     "malloc",        "calloc", "realloc", "free",  "memalign",       "posix_memalign",
     "aligned_alloc", "valloc", "pvalloc", "cfree", "pthread_create", "malloc_usable_size"};
@@ -62,31 +63,31 @@ struct hostFile {
     ElfW(Ehdr) header;
     ElfW(Phdr) segments[3];
     ElfW(Dyn) dynamic[7];
-    ElfW(Sym) symbols[1 + NAMES]; /* the first is nobody's, as ever */
+    ElfW(Sym) symbols[1 + NAMES]; /* the first one is empty by definition */
     struct {
-        uint32_t buckets, symbols, first; /* of the only bucket */
-        uint32_t next[1 + NAMES];         /* behind each symbol */
+        uint32_t buckets, symbols, first; /* first symbol of the only bucket */
+        uint32_t next[1 + NAMES];         /* next symbol of the bucket */
     } hash;
     char names[1 + NAMES][NAME_MAX_LEN];
     char path[];
 };
 
 extern const ElfW(Ehdr) __ehdr_start
-    __attribute__((visibility("hidden"))); /* ours: the linker puts it there */
+    __attribute__((visibility("hidden"))); /* our own header; the linker defines it */
 
 static const void *moduleOpenFileOf(const void *code) {
     Dl_info info;
     return code && dladdr(code, &info) ? info.dli_fbase : NULL;
 }
 
-/* Only libc has the second one. */
-static bool moduleOpenAllocatorIsLibcs(void) {
+/* Tells whether malloc is libc's. Only libc defines the second function. */
+static bool moduleOpenAllocatorIsLibc(void) {
     return moduleOpenFileOf(dlsym(RTLD_DEFAULT, "malloc")) ==
            moduleOpenFileOf(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
 }
 
 static void moduleOpenDescribe(struct hostFile *host, size_t bytes) {
-    host->header = __ehdr_start; /* of the same machine */
+    host->header = __ehdr_start; /* for the machine's fields */
     host->header.e_type = ET_DYN;
     host->header.e_entry = host->header.e_shoff = 0;
     host->header.e_phoff = offsetof(struct hostFile, segments);
@@ -122,7 +123,7 @@ static void moduleOpenListParts(struct hostFile *host, size_t path_size) {
     *d = (ElfW(Dyn)){.d_tag = DT_NULL};
 }
 
-/* Symbols at absolute addresses. Names that this system does not know are left out. */
+/* Defines symbols at absolute addresses, without names that this system does not know. */
 static void moduleOpenDefineNames(struct hostFile *host) {
     uint32_t count = 1;
     for (int i = 0; i < NAMES; i++) {
@@ -140,9 +141,10 @@ static void moduleOpenDefineNames(struct hostFile *host) {
     host->hash.symbols = count;
 }
 
-/* False: it has to go without, and dlerror says nothing that matters. */
+/* Opens the module by way of a host. Returns false if that is not needed or fails; the caller then opens the
+ * module directly, which sets dlerror. */
 static bool moduleOpenHosted(struct moduleFile *f, const char *path) {
-    if (moduleOpenAllocatorIsLibcs()) return false;
+    if (moduleOpenAllocatorIsLibc()) return false;
     size_t path_size = strlen(path) + 1, bytes = sizeof(struct hostFile) + path_size;
     struct hostFile *host = zcalloc(1, bytes);
     moduleOpenDescribe(host, bytes);

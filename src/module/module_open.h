@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_open.h - a module's file, opened. */
+/* module_open.h - opening the shared object of a module. */
 #pragma once
 
-/* One object per open file. NULL: it could not be opened, and dlerror() says why. */
+/* One object per open file. moduleFileOpen returns NULL on failure; dlerror() has the reason. */
 struct moduleFile;
 struct moduleFile *moduleFileOpen(const char *path);
-void *moduleFileSymbol(struct moduleFile *f, const char *name); /* NULL: it has none of that name */
-int moduleFileClose(struct moduleFile *f);                      /* as dlclose; f is gone */
+void *moduleFileSymbol(struct moduleFile *f, const char *name); /* NULL: there is no such symbol */
+int moduleFileClose(struct moduleFile *f);                      /* returns what dlclose returns; frees f */

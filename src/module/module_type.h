@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_type.h - data types of modules: what api_type.c, module_io.c, api_defrag.c share.
+/* module_type.h - data types of modules, as api_type.c, module_io.c and api_defrag.c share them.
  *
  *     object ──▶ struct moduleValue ──▶ struct ValkeyModuleType ──▶ struct module
- *                       └─▶ what the module has made
+ *                       └─▶ the module's own value
  *
- * To the house they are one type, OBJ_MODULE: its hooks (data/type.h) ask the type of the value. */
+ * For the rest of the server they are one type, OBJ_MODULE, whose hooks (data/type.h) call the methods of
+ * the value's type. */
 #pragma once
 
 #include "data/keyspace/db.h"
@@ -17,17 +18,17 @@ struct rdbReader;
 struct rioWriter;
 
 struct ValkeyModuleType {
-    struct ValkeyModuleType *next; /* in the order in which they were made */
+    struct ValkeyModuleType *next; /* in order of creation */
     struct module *module;
-    uint64_t id; /* nine characters of 6 bits, the first one highest, and the version in the last 10 */
+    uint64_t id; /* nine characters of 6 bits, the first one highest; 10 bits of version */
     char name[10];
-    ValkeyModuleTypeMethods methods; /* those that the module's version of the struct does not have: NULL */
+    ValkeyModuleTypeMethods methods; /* NULL: methods that the module's version of the struct lacks */
 };
 #define TYPE_VERSION_BITS   10
 #define TYPE_VERSION_MAX    ((1 << TYPE_VERSION_BITS) - 1)
 #define TYPE_VERSION_OF(id) ((int)((id)&TYPE_VERSION_MAX))
 extern struct ValkeyModuleType *module_types;
-/* Whatever version it is of; NULL. */
+/* Finds a type by its name in the id, in any version; NULL: there is none. */
 struct ValkeyModuleType *moduleTypeById(uint64_t id);
 
 struct moduleValue {
@@ -38,12 +39,12 @@ static inline struct moduleValue *moduleValueOf(const struct object *o) {
     return objectPtr(o);
 }
 struct value moduleValueMake(const struct ValkeyModuleType *type, void *value);
-/* What the module has made goes. Any thread. */
-void moduleValueDrop(const struct ValkeyModuleType *type, void *value);
+/* Frees the module's value. Any thread may call it. */
+void moduleValueFree(const struct ValkeyModuleType *type, void *value);
 
-/* The database that holds this object, found when a module asks: -1, none does. O(number of databases). */
-int moduleDbOf(const struct object *o);
-#define DB_BY_OBJECT (-2) /* instead of a number: ask moduleDbOf */
+/* Returns the number of the database that holds this object, or -1. O(number of databases). */
+int moduleFindDb(const struct object *o);
+#define DB_BY_OBJECT (-2) /* stands for a number that moduleFindDb has to find */
 
 /* ---- Hooks of OBJ_MODULE that are elsewhere ---- */
 /* module_io.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* parts.h - the inits of the parts of the module room, called by moduleInit in this order: objections and
- * ends of a module are asked and done in it, too. */
+/* parts.h - inits of the parts of src/module. moduleInit calls them in an order that is also the order in
+ * which hooks of unloading run. */
 #pragma once
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 struct module;
 
 void memoryPartInit(void);
-void stringsInit(void);
+void stringPartInit(void);
 void dictPartInit(void);
 void miscPartInit(void);
 void keyPartInit(void);
@@ -20,22 +20,22 @@ void blockPartInit(void);
 void blockEventPartInit(void);
 void timerPartInit(void);
 void jobPartInit(void);
-void moduleCommandsInit(void); /* api_command.c */
+void commandPartInit(void); /* api_command.c */
 void serverEventPartInit(void);
-void commandEventsInit(void);
+void commandEventPartInit(void);
 void notifyPartInit(void);
 void forkPartInit(void);
 void clusterPartInit(void);
 void authPartInit(void);
 void configPartInit(void);
-void sharedApisInit(void);
+void sharedApiPartInit(void);
 void infoPartInit(void);
 void filterPartInit(void);
 void enginePartInit(void); /* module_engine.c */
 
 int moduleFilterCount(const struct module *m);
 
-/* Whatever a module's own thread calls first: its allocations are counted from then on. */
-void moduleThreadEnters(void);
-/* As vmLog does; m may be NULL. */
+/* Registers a thread of a module, which calls this first: its allocations are counted from then on. */
+void moduleThreadRegister(void);
+/* Logs a line as vmLog does. m may be NULL. */
 void moduleLogV(const struct module *m, const char *level, const char *fmt, va_list ap);

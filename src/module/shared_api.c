@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shared_api.c - functions that a module offers to others by name (ExportSharedAPI, GetSharedAPI).
  *
- * Who has got one keeps its address, so that the module that has it stays as long as those that use it. A
- * pair is noted once, in the order in which it came. */
+ * Users keep the address of such a function, so a module stays loaded while others use it. Each pair of user
+ * and source is stored once, in order. */
 #include "module/shared_api.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static sds sharedApiAddName(sds s, const struct module *m, size_t start) {
     return sdscatstr(sdslen(s) > start ? sdscat(s, "|") : s, sdsview(m->name));
 }
 
-sds sharedApiUsers(sds s, const struct module *m) {
+sds sharedApiAppendUsers(sds s, const struct module *m) {
     size_t start = sdslen(s);
     for (const struct sharing *p = sharings; p; p = p->next) {
         if (p->source == m) s = sharedApiAddName(s, p->user, start);
@@ -61,7 +61,7 @@ sds sharedApiUsers(sds s, const struct module *m) {
     return s;
 }
 
-sds sharedApiSources(sds s, const struct module *m) {
+sds sharedApiAppendSources(sds s, const struct module *m) {
     size_t start = sdslen(s);
     for (const struct sharing *p = sharings; p; p = p->next) {
         if (p->user == m) s = sharedApiAddName(s, p->source, start);
@@ -87,7 +87,7 @@ static void sharedApiRemoveApis(struct module *m) {
     }
 }
 
-void sharedApisInit(void) {
+void sharedApiPartInit(void) {
     moduleAddObjection(sharedApiIsUsed);
     moduleOnUnload(sharedApiRemoveApis);
 }

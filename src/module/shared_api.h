@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shared_api.h - functions that modules have of each other, for INFO. */
+/* shared_api.h - functions that modules share with each other, for INFO. */
 #pragma once
 
 #include "base/sds.h"
 
 struct module;
 
-/* Names of modules, separated by |. */
-sds sharedApiUsers(sds s, const struct module *m);   /* who uses functions of m */
-sds sharedApiSources(sds s, const struct module *m); /* whose functions m uses */
+/* Append names of modules, separated by |. */
+sds sharedApiAppendUsers(sds s, const struct module *m);   /* modules that use functions of m */
+sds sharedApiAppendSources(sds s, const struct module *m); /* modules whose functions m uses */

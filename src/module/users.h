@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* users.h - users as modules hold them. */
+/* users.h - ACL users as modules hold them. */
 #pragma once
 
 #include <stdbool.h>
 
 struct aclUser;
 
-/* What a module holds: a user of its own, or one of everybody's. */
+/* A module's handle of a user, which it has created itself (own) or which exists in the server. */
 struct ValkeyModuleUser {
     struct aclUser *user;
     bool own;
 };
-/* Whose rights these are. */
-struct aclUser *moduleUserAcl(const struct ValkeyModuleUser *u);

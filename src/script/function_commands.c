@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* function_commands.c - FUNCTION and its subcommands, FCALL. Part of functions.h. */
+/* function_commands.c - the commands FUNCTION and FCALL. Part of functions.h. */
 #include "base/glob.h"
 #include "client/reply.h"
 #include "command/command.h"
@@ -39,15 +39,15 @@ void fcallRoCommand(struct client *c) {
     functionFcall(c, true);
 }
 
-/* For the checks before a function runs: what it says of itself. */
+/* Flags for the checks before FCALL runs, from the function's own flags. */
 uint64_t fcallFlags(const struct client *c, uint64_t command_flags) {
     const struct function *f = functionSetFind(&functions, c->argv[1]);
     return f ? scriptCommandFlags(f->flags, command_flags) : command_flags;
 }
 
-/* ---- Changing ---- */
+/* ---- Changes ---- */
 
-/* What comes from a file has been loaded before. */
+/* Libraries from a file are loaded without a limit, because they have been loaded before. */
 static int functionLoadLimit(const struct client *c) {
     return c->conn ? LIBRARY_LOAD_LIMIT_MS : 0;
 }
@@ -115,7 +115,7 @@ void functionDumpCommand(struct client *c) {
     sdsfree(body);
 }
 
-/* One library of the payload into the set. */
+/* Loads one library of the payload into the set. */
 static bool functionRestoreOne(struct rdbReader *r, struct functionSet *set, int limit_ms, sds *error) {
     uint8_t opcode;
     struct str code;
@@ -141,9 +141,9 @@ static bool functionRestoreAll(struct str body, int version, struct functionSet 
     return ok;
 }
 
-/* What the payload holds takes the place of everything:
- * the old libraries go when it has proved to be good. */
-static bool functionTakeOver(struct functionSet *set, bool flush, enum functionPolicy policy, sds *error) {
+/* Adds the libraries of the payload to those in use. With FLUSH it replaces them; this happens only after
+ * the whole payload has been compiled. */
+static bool functionInstallSet(struct functionSet *set, bool flush, enum functionPolicy policy, sds *error) {
     if (!flush) return functionSetJoin(&functions, set, policy, error);
     struct functionSet old = functions;
     functions = *set;
@@ -172,14 +172,14 @@ void functionRestoreCommand(struct client *c) {
     sds error = NULL;
     functionSetInit(&set);
     if (functionRestoreAll(body, version, &set, functionLoadLimit(c), &error) &&
-        functionTakeOver(&set, flush, replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND, &error)) {
+        functionInstallSet(&set, flush, replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND, &error)) {
         changesCount(1);
         replyOk(c);
     } else {
         functionReplyAndFree(c, error);
     }
     functionSetRelease(&set, false);
-    functionSetFree(&set); /* what failed, or what was before */
+    functionSetFree(&set); /* what failed, or the replaced libraries */
 }
 
 /* ---- LIST ---- */
@@ -274,32 +274,33 @@ static void functionReplyRunning(struct client *c) {
     replyLongLong(c, (int64_t)(scriptRunUs() / 1000));
 }
 
-static void functionCountOf(const struct scriptEngine *e, int64_t *libraries, int64_t *of_them) {
+static void functionCountByEngine(const struct scriptEngine *e, int64_t *libraries,
+                                  int64_t *functions_of_engine) {
     struct hashtableIterator it;
     void *entry;
-    *libraries = *of_them = 0;
+    *libraries = *functions_of_engine = 0;
     hashtableInitIterator(&it, &functions.libraries, false);
     while (hashtableNext(&it, &entry)) {
         const struct functionLibrary *lib = entry;
         if (lib->engine != e) continue;
         ++*libraries;
-        *of_them += (int64_t)lib->count;
+        *functions_of_engine += (int64_t)lib->count;
     }
     hashtableStopIterator(&it);
 }
 
 static void functionReplyEngines(struct client *c) {
-    int64_t libraries, of_them, engines = 0;
+    int64_t libraries, functions_of_engine, engines = 0;
     for (const struct scriptEngine *e = script_engines; e; e = e->next) engines++;
     replyMapLen(c, engines);
     for (const struct scriptEngine *e = script_engines; e; e = e->next) {
-        functionCountOf(e, &libraries, &of_them);
+        functionCountByEngine(e, &libraries, &functions_of_engine);
         replyBulkCstr(c, e->name);
         replyMapLen(c, 2);
         replyBulkCstr(c, "libraries_count");
         replyLongLong(c, libraries);
         replyBulkCstr(c, "functions_count");
-        replyLongLong(c, of_them);
+        replyLongLong(c, functions_of_engine);
     }
 }
 

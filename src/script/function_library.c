@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* function_library.c - one library (see function_library.h). */
+/* function_library.c - one library; see function_library.h. */
 #include "script/function_library.h"
 
 #include <ctype.h>
@@ -11,14 +11,15 @@
 
 /* ---- The first line ---- */
 
-static bool functionLibraryNameOk(struct str name) {
+static bool functionLibraryNameIsValid(struct str name) {
     for (size_t i = 0; i < name.len; i++) {
         if (!isalnum((unsigned char)name.ptr[i]) && name.ptr[i] != '_') return false;
     }
     return name.len > 0;
 }
 
-/* name=NAME, once. NULL and *error when it is not that, or nobody knows the language. */
+/* Parses the words behind the engine: name=NAME, once. Returns NULL and sets *error if they differ or the
+ * engine is unknown. */
 static sds functionLibraryReadName(sds *words, int count, struct scriptEngine **engine, sds *error) {
     sds name = NULL;
     for (int i = 1; i < count && !*error; i++) {
@@ -31,7 +32,7 @@ static sds functionLibraryReadName(sds *words, int count, struct scriptEngine **
         }
     }
     if (!*error && !name) *error = sdsnew("ERR Library name was not given");
-    if (!*error && !functionLibraryNameOk(sdsview(name))) *error = sdsnew("ERR Library" BAD_NAME);
+    if (!*error && !functionLibraryNameIsValid(sdsview(name))) *error = sdsnew("ERR Library" BAD_NAME);
     *engine = *error ? NULL : scriptEngineByName(strOf(words[0] + 2));
     if (!*error && !*engine) *error = sdscatprintf(sdsempty(), "ERR Engine '%s' not found", words[0] + 2);
     if (!*error) return name;
@@ -97,7 +98,7 @@ size_t functionLibraryMemory(const struct functionLibrary *lib) {
 
 /* ---- Loading ---- */
 
-static bool functionLibraryRegistered(const struct functionLibrary *lib, struct str name) {
+static bool functionLibraryHasFunction(const struct functionLibrary *lib, struct str name) {
     for (const struct function *f = lib->functions; f; f = f->next) {
         if (strEq(sdsview(f->name), name)) return true;
     }
@@ -105,19 +106,19 @@ static bool functionLibraryRegistered(const struct functionLibrary *lib, struct 
 }
 
 struct loadingLibrary {
-    struct scriptCompilation job; /* first */
+    struct scriptCompilation job; /* first member */
     struct functionLibrary *lib;
 };
 
 static const char *functionLibraryAddFunction(struct scriptCompilation *job,
-                                              const struct scriptFunction *made) {
+                                              const struct scriptFunction *compiled) {
     struct functionLibrary *lib = ((struct loadingLibrary *)job)->lib;
-    if (functionLibraryRegistered(lib, made->name)) return "ERR Function already exists in the library";
-    if (!functionLibraryNameOk(made->name)) return "ERR Function" BAD_NAME;
+    if (functionLibraryHasFunction(lib, compiled->name)) return "ERR Function already exists in the library";
+    if (!functionLibraryNameIsValid(compiled->name)) return "ERR Function" BAD_NAME;
     struct function *f = zcalloc(1, sizeof *f);
-    *f = (struct function){.library = lib, .flags = made->flags, .code = made->code};
-    f->name = sdsnewstr(made->name);
-    if (made->description.ptr) f->description = sdsnewstr(made->description);
+    *f = (struct function){.library = lib, .flags = compiled->flags, .code = compiled->code};
+    f->name = sdsnewstr(compiled->name);
+    if (compiled->description.ptr) f->description = sdsnewstr(compiled->description);
     *lib->last = f;
     lib->last = &f->next;
     lib->count++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* function_set.c - see function_set.h. */
+/* function_set.c - sets of libraries; see function_set.h. */
 #include "script/function_set.h"
 
 #include "base/assert.h"
@@ -85,7 +85,7 @@ void functionSetDrop(struct functionSet *set, struct functionLibrary *lib) {
     functionSetFreeLibrary(lib);
 }
 
-void functionSetDropOf(struct functionSet *set, const struct scriptEngine *e) {
+void functionSetDropEngine(struct functionSet *set, const struct scriptEngine *e) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &set->libraries, true);
@@ -98,20 +98,21 @@ void functionSetDropOf(struct functionSet *set, const struct scriptEngine *e) {
 
 /* ---- Adding ---- */
 
-/* Are the names of lib's functions free, when libraries that `goes` names have gone? */
+/* Checks that no other library has functions of lib's names. Libraries for which `goes` is true do not
+ * count, because they will be removed. */
 static bool functionSetNamesFree(struct functionSet *set, const struct functionLibrary *lib,
-                                 bool (*goes)(const struct functionLibrary *holder, void *priv), void *priv,
-                                 sds *error) {
+                                 bool (*is_removed)(const struct functionLibrary *holder, void *priv),
+                                 void *priv, sds *error) {
     for (const struct function *f = lib->functions; f; f = f->next) {
         const struct function *holder = functionSetFind(set, sdsview(f->name));
-        if (!holder || goes(holder->library, priv)) continue;
+        if (!holder || is_removed(holder->library, priv)) continue;
         *error = sdscatprintf(sdsempty(), "ERR Function %s already exists", f->name);
         return false;
     }
     return true;
 }
 
-static bool functionSetIsOld(const struct functionLibrary *holder, void *old) {
+static bool functionSetIsReplacedBy(const struct functionLibrary *holder, void *old) {
     return holder == old;
 }
 
@@ -123,7 +124,7 @@ struct functionLibrary *functionSetLoad(struct functionSet *set, struct str text
     if (old && policy == FUNCTIONS_APPEND) {
         *error = sdscatprintf(sdsempty(), "ERR Library '%s' already exists", lib->name);
     } else if (functionLibraryLoad(lib, old, limit_ms, error)) {
-        functionSetNamesFree(set, lib, functionSetIsOld, old, error);
+        functionSetNamesFree(set, lib, functionSetIsReplacedBy, old, error);
     }
     if (*error) {
         functionSetFreeLibrary(lib);
@@ -160,7 +161,7 @@ static bool functionSetAllFit(struct functionSet *to, struct functionSet *from, 
     return ok;
 }
 
-/* All that go before any that come: a function may move from one library to another. */
+/* Drops all replaced libraries before any is added, since a function may move from one library to another. */
 static void functionSetDropReplaced(struct functionSet *to, struct functionSet *from) {
     struct hashtableIterator it;
     void *entry;

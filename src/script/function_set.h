@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* function_set.h - libraries and their functions, by name. One set is in use; FUNCTION RESTORE makes another
- * one first, and joins it when everything in it fits. */
+/* function_set.h - a set of libraries with their functions, by name. One set is in use. FUNCTION RESTORE
+ * makes another one first, and joins both if everything fits. */
 #pragma once
 
 #include "ds/hashtable.h"
@@ -8,28 +8,32 @@
 
 struct functionSet {
     struct hashtable libraries; /* of struct functionLibrary */
-    struct hashtable functions; /* of struct function, by name without regard to case */
-    size_t function_count;      /* of a library's functions whose names differ in case only, one is found */
-    size_t memory;              /* of the libraries */
+    struct hashtable functions; /* of struct function, by name, ignoring case */
+    size_t function_count; /* counts functions of a library whose names differ in case only, although one of
+                              them is found */
+    size_t memory;         /* of the libraries */
 };
 extern struct functionSet functions; /* in use */
 
-/* May libraries replace others of the same name? */
+/* Whether libraries may replace others of the same name. */
 enum functionPolicy { FUNCTIONS_APPEND, FUNCTIONS_REPLACE };
 
 void functionSetInit(struct functionSet *set);
-/* Its libraries (functionLibraryRelease); before a reset of the engines only those that a reset leaves. */
+/* Releases the compiled code of all libraries; before a reset of the engines only code that the reset
+ * does not release. */
 void functionSetRelease(struct functionSet *set, bool before_reset);
-void functionSetFree(struct functionSet *set); /* with its libraries, which have been released */
-/* Drops what this engine has made. */
-void functionSetDropOf(struct functionSet *set, const struct scriptEngine *e);
+void functionSetFree(struct functionSet *set); /* frees the libraries, too, which have been released */
+/* Drops all libraries of an engine. */
+void functionSetDropEngine(struct functionSet *set, const struct scriptEngine *e);
 struct functionLibrary *functionSetLibrary(struct functionSet *set, struct str name);
 struct function *functionSetFind(struct functionSet *set, struct str name);
-/* Takes the library out of the set, releases and frees it. */
+/* Removes a library from the set, releases and frees it. */
 void functionSetDrop(struct functionSet *set, struct functionLibrary *lib);
-/* Loads the text into the set. NULL and *error, and the set is unchanged. */
+/* Compiles the text and adds the library to the set. On failure it returns NULL, sets *error, and leaves
+ * the set unchanged. */
 struct functionLibrary *functionSetLoad(struct functionSet *set, struct str text, enum functionPolicy policy,
                                         int limit_ms, sds *error);
-/* Moves all libraries of `from` into `to`; from is empty then. False and *error: both are unchanged. */
+/* Moves all libraries of `from` into `to`. On failure it returns false, sets *error, and
+ * leaves both unchanged. */
 bool functionSetJoin(struct functionSet *to, struct functionSet *from, enum functionPolicy policy,
                      sds *error);

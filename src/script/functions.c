@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* functions.c - the libraries in use, and their way into files and payloads (see functions.h). */
+/* functions.c - the libraries in use, and how they are saved and loaded; see functions.h. */
 #include "script/functions.h"
 
 #include "base/zmalloc.h"
@@ -10,10 +10,10 @@
 
 struct functionSet functions;
 
-/* ---- All of them ---- */
+/* ---- All libraries ---- */
 
-static bool aside_used;
-static struct functionSet aside; /* beside those in use, when a dataset is loaded there */
+static bool beside_used;
+static struct functionSet beside; /* loaded together with a dataset beside the one in use */
 
 static void functionsFreeSet(void *arg) {
     functionSetFree(arg);
@@ -29,26 +29,26 @@ static void functionsDropSet(struct functionSet set, bool async) {
         functionsFreeSet(copy);
 }
 
-/* What engines keep goes with the libraries, unless there are some aside. */
+/* Drops all libraries. Engines are reset unless there is a set beside, which uses them, too. */
 void functionsFlush(bool async) {
     struct functionSet old = functions;
     functionSetInit(&functions);
-    functionSetRelease(&old, !aside_used);
-    if (!aside_used) scriptEnginesReset(SCRIPT_FUNCTION, async);
+    functionSetRelease(&old, !beside_used);
+    if (!beside_used) scriptEnginesReset(SCRIPT_FUNCTION, async);
     functionsDropSet(old, async);
 }
 
-/* ---- Beside those in use ---- */
+/* ---- The set beside the one in use ---- */
 
-static void functionsChangePlaces(void) {
+static void functionsSwapSets(void) {
     struct functionSet set = functions;
-    functions = aside;
-    aside = set;
+    functions = beside;
+    beside = set;
 }
 
-/* Reads one library, after the opcode. It replaces one of the same name: files have each name once, and may
- * be merged into what is there. Loading has no time limit, because the library was loaded before. False:
- * rioFail was called. */
+/* Loads one library, after its opcode. It replaces a library of the same name: files have each name once,
+ * and may be merged into the present dataset. There is no time limit, because the library has been loaded
+ * before. Returns false after rioFail. */
 static bool functionsLoad(struct rdbReader *r) {
     struct str code;
     sds error;
@@ -59,31 +59,32 @@ static bool functionsLoad(struct rdbReader *r) {
     return false;
 }
 
-/* functionsLoad loads into the set in use, so the set aside is exchanged with it meanwhile. */
-static bool functionsLoadAside(struct rdbReader *r) {
-    if (!aside_used) functionSetInit(&aside);
-    aside_used = true;
-    functionsChangePlaces();
+/* Loads into the set beside. functionsLoad uses the set in use, so both are exchanged meanwhile. */
+static bool functionsLoadBeside(struct rdbReader *r) {
+    if (!beside_used) functionSetInit(&beside);
+    beside_used = true;
+    functionsSwapSets();
     bool ok = functionsLoad(r);
-    functionsChangePlaces();
+    functionsSwapSets();
     return ok;
 }
 
-/* None were loaded: then none are what takes the place of those there. */
-static void functionsExchangeAside(bool take) {
-    if (!aside_used) {
+/* Installs the set beside if `take` is set, else drops it. If no library was loaded into it, the new
+ * dataset has none. */
+static void functionsExchangeBeside(bool take) {
+    if (!beside_used) {
         if (take) functionsFlush(true);
         return;
     }
-    if (take) functionsChangePlaces();
-    functionSetRelease(&aside, false);
-    functionsDropSet(aside, true);
-    aside_used = false;
+    if (take) functionsSwapSets();
+    functionSetRelease(&beside, false);
+    functionsDropSet(beside, true);
+    beside_used = false;
 }
 
 static void functionsDropOfEngine(struct scriptEngine *e) {
-    functionSetDropOf(&functions, e);
-    if (aside_used) functionSetDropOf(&aside, e);
+    functionSetDropEngine(&functions, e);
+    if (beside_used) functionSetDropEngine(&beside, e);
 }
 
 /* ---- Files ---- */
@@ -110,7 +111,7 @@ void functionsSave(struct rioWriter *w) {
     functionsForEachCode(functionsSaveOne, w);
 }
 
-/* ---- Figures ---- */
+/* ---- Sizes ---- */
 
 size_t functionsCount(void) {
     return functions.function_count;
@@ -125,7 +126,7 @@ static size_t functionsMemoryOf(const struct functionSet *set) {
 }
 
 size_t functionsMemory(void) {
-    return functionsMemoryOf(&functions) + (aside_used ? functionsMemoryOf(&aside) : 0);
+    return functionsMemoryOf(&functions) + (beside_used ? functionsMemoryOf(&beside) : 0);
 }
 
 static bool functionsRewriteOne(void *priv, struct str code) {
@@ -151,8 +152,8 @@ void functionsInit(void) {
                                               .load = functionsLoad,
                                               .rewrite = functionsRewriteAll,
                                               .empty = functionsDropAll,
-                                              .loadAside = functionsLoadAside,
-                                              .exchange = functionsExchangeAside};
+                                              .loadAside = functionsLoadBeside,
+                                              .exchange = functionsExchangeBeside};
     rdbSectionRegister(&section);
     memoryAddPart(MEMORY_FUNCTION_CACHES, functionsMemory);
     scriptEngineOnRemove(functionsDropOfEngine);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* functions.h - libraries of functions, for the rooms that keep and copy them.
+/* functions.h - libraries of functions, for other modules that store or copy them.
  *
- * A library is its text: loading the text again makes the same functions. Errors are whole error replies
- * ("ERR Library 'x' already exists"), owned by the caller; what fails changes nothing. */
+ * A library is its text: loading the text again makes the same functions. Errors are complete error replies
+ * ("ERR Library 'x' already exists"), which the caller frees. A function that fails changes nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,12 +14,12 @@
 
 void functionsFlush(bool async); /* drops all libraries */
 
-/* In RDB files (where they are a section of data/rdb/rdb.h) and in FUNCTION DUMP a library is RDB_OP_FUNCTION
- * and its text as a string. */
-void functionsSave(struct rioWriter *w); /* all of them */
+/* In RDB files (as a section, see data/rdb/rdb.h) and in FUNCTION DUMP, a library is the opcode
+ * RDB_OP_FUNCTION and its text as a string. */
+void functionsSave(struct rioWriter *w); /* saves all libraries */
 
 size_t functionsCount(void);
 size_t functionsLibraryCount(void);
-size_t functionsMemory(void); /* of texts, names and tables, not what engines keep */
+size_t functionsMemory(void); /* of texts, names and tables, without memory of the engines */
 
 void functionsInit(void);

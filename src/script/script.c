@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* script.c - EVAL and its family, and the cache of scripts.
  *
- *     by_text  text -> script     EVAL finds a script without hashing its name anew
+ *     by_text  text -> script     EVAL finds a script without computing its SHA-1
  *     by_sha   sha1 -> script     EVALSHA, SCRIPT EXISTS, SCRIPT SHOW
- *     recent   scripts that came by EVAL only, the one used last at the end; the first one makes room
+ *     recent   scripts that only EVAL has brought, the least recently used first; that one is evicted
  *
  * A script is compiled once, by the engine that its first line names. */
 #include "script/script.h"
@@ -29,14 +29,14 @@
 #include "script/script_private.h"
 
 #define SHA_LEN    40
-#define RECENT_MAX 500 /* scripts kept that nobody has asked to keep */
+#define RECENT_MAX 500 /* scripts that are kept without SCRIPT LOAD */
 
 struct cachedScript {
     char sha[SHA_LEN + 1];
     unsigned flags;
     struct scriptEngine *engine;
-    uintptr_t code; /* the engine's */
-    size_t memory;  /* scriptScriptScriptMemory, when it was added */
+    uintptr_t code; /* code of its engine */
+    size_t memory;  /* scriptComputeMemory when it was added */
     sds text;
     struct listNode recent_node;
 };
@@ -59,8 +59,8 @@ static struct str scriptTextKey(const void *entry) {
 static const struct hashtableType by_sha_type = {.entryKey = scriptShaKey};
 static const struct hashtableType by_text_type = {.entryKey = scriptTextKey};
 
-static size_t scriptScriptScriptMemory(const struct cachedScript *s) {
-    const struct scriptEngineMethods *how = s->engine->methods;
+static size_t scriptComputeMemory(const struct cachedScript *s) {
+    const struct scriptEngineMethods *how = s->engine->how;
     size_t engines = how->codeMemory ? how->codeMemory(s->engine, s->code) : 0;
     return zmallocSize(s) + sdsAllocSize(s->text) + engines;
 }
@@ -73,7 +73,7 @@ static void scriptFree(struct cachedScript *s) {
 static void scriptAdd(struct cachedScript *s, bool keep) {
     hashtableAdd(&by_sha, s);
     hashtableAdd(&by_text, s);
-    s->memory = scriptScriptScriptMemory(s);
+    s->memory = scriptComputeMemory(s);
     scripts_memory += s->memory;
     if (!keep) listAddTail(&recent, &s->recent_node);
 }
@@ -87,20 +87,20 @@ static void scriptDrop(struct cachedScript *s) {
     scriptFree(s);
 }
 
-static void scriptMakeRoomForOne(void) {
+static void scriptEvictOne(void) {
     if (recent.length < RECENT_MAX) return;
     scriptDrop(listEntry(listFirst(&recent), struct cachedScript, recent_node));
     evicted++;
 }
 
-/* `keep`: by SCRIPT LOAD, never dropped from now on. */
+/* Marks a script as used. `keep`: by SCRIPT LOAD, so it is never evicted from now on. */
 static void scriptTouch(struct cachedScript *s, bool keep) {
     if (!listLinked(&s->recent_node)) return;
     listRemove(&recent, &s->recent_node);
     if (!keep) listAddTail(&recent, &s->recent_node);
 }
 
-static void scriptMove(void *priv, void *entry) {
+static void scriptDefragScript(void *priv, void *entry) {
     struct cachedScript *s = entry;
     (void)priv;
     scripts_memory -= s->memory;
@@ -113,12 +113,12 @@ static void scriptMove(void *priv, void *entry) {
         if (listLinked(&now->recent_node)) listNodeMoved(&now->recent_node);
         s = now;
     }
-    s->memory = scriptScriptScriptMemory(s);
+    s->memory = scriptComputeMemory(s);
     scripts_memory += s->memory;
 }
 
 static uint64_t scriptDefragScripts(uint64_t cursor) {
-    return hashtableScan(&by_sha, cursor, scriptMove, NULL);
+    return hashtableScan(&by_sha, cursor, scriptDefragScript, NULL);
 }
 
 /* ---- Loading ---- */
@@ -129,11 +129,11 @@ static void scriptReplyAndFree(struct client *c, sds error) {
 }
 
 struct loadingScript {
-    struct scriptCompilation job; /* first */
+    struct scriptCompilation job; /* first member */
     struct cachedScript *script;
 };
 
-static const char *scriptTakeCode(struct scriptCompilation *job, const struct scriptFunction *made) {
+static const char *scriptSetCode(struct scriptCompilation *job, const struct scriptFunction *made) {
     struct cachedScript *s = ((struct loadingScript *)job)->script;
     if (s->code) return "ERR a script is one function";
     s->code = made->code;
@@ -141,7 +141,7 @@ static const char *scriptTakeCode(struct scriptCompilation *job, const struct sc
 }
 
 static bool scriptCompile(struct cachedScript *s, struct str code, sds *error) {
-    struct loadingScript load = {.job = {.kind = SCRIPT_EVAL, .text = code, .add = scriptTakeCode},
+    struct loadingScript load = {.job = {.kind = SCRIPT_EVAL, .text = code, .add = scriptSetCode},
                                  .script = s};
     const struct scriptEngineMethods *how = s->engine->methods;
     if (how->compile(s->engine, &load.job, error) && s->code) return true;
@@ -150,7 +150,7 @@ static bool scriptCompile(struct cachedScript *s, struct str code, sds *error) {
     return false;
 }
 
-/* Compiles `text` and adds it to the cache. NULL: the error has been replied. */
+/* Compiles `text` and adds it to the cache. Returns NULL after replying an error. */
 static struct cachedScript *scriptLoad(struct client *c, struct str text, bool keep) {
     struct cachedScript *s = zcalloc(1, sizeof *s);
     struct str code = text;
@@ -160,7 +160,7 @@ static struct cachedScript *scriptLoad(struct client *c, struct str text, bool k
         scriptReplyAndFree(c, error);
         return NULL;
     }
-    if (!keep) scriptMakeRoomForOne();
+    if (!keep) scriptEvictOne();
     sha1Hex(s->sha, text.ptr, text.len);
     s->text = sdsnewstr(text);
     scriptAdd(s, keep);
@@ -184,7 +184,7 @@ static void scriptEval(struct client *c, struct cachedScript *s, int keys, bool 
     scriptExecute(c, &code, keys, read_only);
 }
 
-static void scriptEvalTextPlain(struct client *c, bool read_only) {
+static void scriptEvalUndebugged(struct client *c, bool read_only) {
     int keys;
     if (!scriptKeyCount(c, &keys, NULL)) return;
     struct cachedScript *s = hashtableFind(&by_text, c->argv[1]);
@@ -196,11 +196,11 @@ static void scriptEvalText(struct client *c, bool read_only) {
     bool debugged =
         __builtin_expect(debug_armed, 0) && scriptDebugArmed(c) && c->conn && !(c->flags & CLIENT_IN_EXEC);
     if (debugged && !scriptDebugBegin(c, c->argv[1])) return;
-    scriptEvalTextPlain(c, read_only);
+    scriptEvalUndebugged(c, read_only);
     if (debugged) scriptDebugEnd();
 }
 
-/* What cannot be a name is not found, whatever follows it. */
+/* An argument that cannot be a SHA-1 is not found, before the number of keys is checked. */
 static void scriptEvalSha(struct client *c, bool read_only) {
     int keys;
     if (__builtin_expect(debug_armed, 0) && scriptDebugArmed(c)) {
@@ -216,14 +216,15 @@ static void scriptEvalSha(struct client *c, bool read_only) {
         replyError(c, no_such_script);
 }
 
-/* For the checks before a script runs. One that does not say what it does is checked as it does it. */
+/* Flags for the checks before EVAL runs. A script without a first line "#!" is checked command
+ * by command instead. */
 uint64_t evalFlags(const struct client *c, uint64_t command_flags) {
     struct str code = c->argv[1];
     const struct cachedScript *s = hashtableFind(&by_text, code);
     unsigned flags = s ? s->flags : 0;
     struct scriptEngine *engine;
     sds error = s ? NULL : scriptReadShebang(&code, &flags, &engine);
-    if (error) flags = 0; /* EVAL replies it */
+    if (error) flags = 0; /* EVAL will reply it */
     sdsfree(error);
     return flags & SCRIPT_SHEBANG ? scriptCommandFlags(flags, command_flags) : command_flags;
 }
@@ -320,7 +321,7 @@ static void scriptFreeScripts(void *arg) {
     zfree(scripts);
 }
 
-/* What a reset of their engines leaves. */
+/* Releases the code that a reset of the engines leaves. */
 static void scriptReleaseScripts(void) {
     struct hashtableIterator it;
     void *entry;

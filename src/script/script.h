@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script.h - Lua scripts: EVAL and its family. */
+/* script.h - scripts: EVAL and its family, for any language. */
 #pragma once
 
 void scriptInit(void);  /* commands, directives, INFO fields, the BUSY filter */
-void scriptStart(void); /* nothing is cached */
+void scriptStart(void); /* makes the empty cache */

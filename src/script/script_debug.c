@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_debug.c - arming, and the session around a script (see script_debug.h).
+/* script_debug.c - arming clients, and the session around a script; see script_debug.h.
  *
- * A session in a child ends with the process. */
+ * A session in a child process ends with the process. */
 #define _GNU_SOURCE /* close_range */
 #include "script/script_debug.h"
 
@@ -45,15 +45,15 @@ bool scriptDebugArmed(const struct client *c) {
     return scriptDebugFindArmed(c) != NULL;
 }
 
-static void scriptDebugForget(struct armedClient *a) {
+static void scriptDebugRemoveArmed(struct armedClient *a) {
     *a = armed[--debug_armed];
 }
 
 void scriptDebugDisarm(struct client *c) {
     struct armedClient *a = scriptDebugFindArmed(c);
     if (!a) return;
-    a->engine->methods->debugger->disable(a->engine);
-    scriptDebugForget(a);
+    a->engine->how->debugger->disable(a->engine);
+    scriptDebugRemoveArmed(a);
 }
 
 enum scriptDebugging scriptDebugArm(struct client *c, struct scriptEngine *e, bool sync) {
@@ -61,7 +61,7 @@ enum scriptDebugging scriptDebugArm(struct client *c, struct scriptEngine *e, bo
     enum scriptDebugging enabled = debugger ? debugger->enable(e) : DEBUGGING_NOT_SUPPORTED;
     if (enabled != DEBUGGING_ENABLED) return enabled;
     struct armedClient *before = scriptDebugFindArmed(c);
-    if (before && before->engine == e) scriptDebugForget(before);
+    if (before && before->engine == e) scriptDebugRemoveArmed(before);
     scriptDebugDisarm(c);
     armed = zrealloc(armed, ((size_t)debug_armed + 1) * sizeof *armed);
     armed[debug_armed++] = (struct armedClient){.client = c, .engine = e, .sync = sync};
@@ -70,14 +70,14 @@ enum scriptDebugging scriptDebugArm(struct client *c, struct scriptEngine *e, bo
 
 static void scriptDebugForgetEngine(struct scriptEngine *e) {
     for (int i = debug_armed - 1; i >= 0; i--) {
-        if (armed[i].engine == e) scriptDebugForget(&armed[i]);
+        if (armed[i].engine == e) scriptDebugRemoveArmed(&armed[i]);
     }
     if (debug_session.on && debug_session.engine == e) debug_session.engine = NULL;
 }
 
 /* ---- The session ---- */
 
-/* The child keeps the client's connection and nothing else of its parent's. */
+/* Closes all descriptors of the parent but the client's connection. */
 static void scriptDebugBecomeChild(struct connection *conn) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGTERM, SIG_DFL);
@@ -86,7 +86,7 @@ static void scriptDebugBecomeChild(struct connection *conn) {
     close_range((unsigned)conn->fd + 1, ~0u, 0);
 }
 
-/* True: we are the child. */
+/* Returns true in the child. */
 static bool scriptDebugForkSession(struct client *c) {
     pid_t pid = child_count < SESSIONS_MAX ? fork() : -1;
     if (pid == 0) {
@@ -109,7 +109,7 @@ bool scriptDebugBegin(struct client *c, struct str text) {
     const struct armedClient *a = scriptDebugFindArmed(c);
     struct scriptEngine *e = a->engine;
     bool sync = a->sync;
-    debugWriteReplies(c); /* of commands before */
+    debugWriteReplies(c); /* of earlier commands */
     bool child = !sync && scriptDebugForkSession(c);
     if (!sync && !child) {
         scriptDebugDisarm(c);
@@ -141,7 +141,7 @@ static void scriptDebugReapChildren(void) {
 
 void scriptDebugInit(void) {
     clientOnFree(scriptDebugDisarm);
-    ioClientKeepOnMainThread(scriptDebugArmed); /* sessions use the connection themselves */
+    ioClientKeepOnMainThread(scriptDebugArmed); /* sessions use the connection directly */
     cronRegister(scriptDebugReapChildren, REAP_PERIOD_MS);
     scriptEngineOnRemove(scriptDebugForgetEngine);
 }

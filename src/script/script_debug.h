@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_debug.h - the debugger of scripts, for any language: arming clients, and the session around a
- * script.
+/* script_debug.h - the debugger of scripts, for any language: arming clients, and the session
+ * around a script.
  *
  * SCRIPT DEBUG YES|SYNC arms a client: its next EVAL is a session. The script stops before its first line,
  * and from then on the client talks to the debugger, one request at a time, until the script ends. Each
@@ -10,8 +10,8 @@
  *     YES   the session is a child process with a copy of the data, and the server goes on
  *     SYNC  the session is the server, which serves nothing else meanwhile; what the script writes stays
  *
- * All output goes through command/debug_session.h. An engine implements struct scriptDebugger; Lua's is in
- * lua_debug.h. */
+ * All output goes through command/debug_session.h. An engine implements struct scriptDebugger; Lua's
+ * is in lua_debug.h. */
 #pragma once
 
 #include "command/debug_session.h"
@@ -22,7 +22,8 @@ extern int debug_armed; /* number of armed clients: while it is 0, EVAL does not
 enum scriptDebugging scriptDebugArm(struct client *c, struct scriptEngine *e, bool sync);
 void scriptDebugDisarm(struct client *c);
 bool scriptDebugArmed(const struct client *c);
-/* False: the session goes on in another process (or could not begin: an error was replied). */
+/* Begins a session. Returns false if it goes on in another process, or could not begin and an
+ * error was replied. */
 bool scriptDebugBegin(struct client *c, struct str text);
 void scriptDebugEnd(void); /* after the script's reply; does not return in a child */
 void scriptDebugInit(void);

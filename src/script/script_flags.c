@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_flags.c - what scripts and functions say of themselves: the first line "#!lua flags=no-writes,...",
- * and the names of the flags (see script_private.h). */
+/* script_flags.c - flags that scripts and functions declare: the first line "#!lua flags=no-writes,..." and
+ * the names of the flags (see script_private.h). */
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "script/script_private.h"
@@ -20,7 +20,7 @@ unsigned scriptFlagByName(struct str name, bool any_case) {
 }
 
 uint64_t scriptCommandFlags(unsigned flags, uint64_t command_flags) {
-    command_flags &= ~CMD_MAY_REPLICATE; /* now it is known */
+    command_flags &= ~CMD_MAY_REPLICATE; /* the flags say whether it may */
     if (!(flags & SCRIPT_NO_WRITES)) command_flags |= CMD_WRITE;
     if (!(flags & (SCRIPT_NO_WRITES | SCRIPT_ALLOW_OOM))) command_flags |= CMD_DENYOOM;
     if (!(flags & SCRIPT_ALLOW_STALE)) command_flags &= ~CMD_STALE;

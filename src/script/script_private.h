@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_private.h - what the files of script/ share that hold for any language of scripts. Lua's files have
- * lua_private.h in addition.
+/* script_private.h - declarations that the files of script/ share for scripts in any language. Lua's files
+ * have lua_private.h in addition.
  *
  *     script.c            EVAL, SCRIPT, the cache of scripts, INFO
  *     functions.c         the libraries of functions in use, and how they are saved
@@ -23,23 +23,24 @@
 /* ---- script_run.c ---- */
 /* Runs the code for c and replies. The arguments of c from the fourth on are `keys` keys, then the others. */
 void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only);
-/* The third argument of c: how many keys follow. False: an error has been replied. */
+/* Parses the third argument of c, the number of keys that follow. Returns false after replying an error. */
 bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number);
-void scriptRunInit(void); /* the rows of admission for commands that scripts call */
+void scriptRunInit(void); /* fills the rules of admission for commands that scripts call */
 
 /* ---- script.c ---- */
-/* SCRIPT FLUSH and FUNCTION FLUSH: the mode that c asks for, or the directive's. False: a syntax error. */
+/* Parses the mode of SCRIPT FLUSH and FUNCTION FLUSH, or takes the directive's. Returns false if it is
+ * a syntax error. */
 bool scriptFlushMode(const struct client *c, bool *async);
 
 /* ---- script_flags.c ---- */
 const char *scriptFlagName(int bit);
-/* 0: no flag has this name. */
+/* Returns 0 if no flag has this name. */
 unsigned scriptFlagByName(struct str name, bool any_case);
-/* The flags of the command that runs a script with `flags`, for the checks before it runs. */
+/* Returns the flags that a command has when it runs a script with `flags`, for the checks before it runs. */
 uint64_t scriptCommandFlags(unsigned flags, uint64_t command_flags);
-/* Takes the first line off *code, except for its newline, which keeps the line numbers right, and splits it
- * into words. NULL: there is no whole line, or its quotes are unbalanced. */
+/* Splits the first line into words and advances *code to its newline, which is kept for correct line
+ * numbers. Returns NULL if no newline is found or quotes are unbalanced. */
 sds *scriptShebang(struct str *code, int *count);
-/* Reads the first line of a script if it begins with "#!". The engine is Lua unless the line names one. NULL,
- * or the error. */
+/* Parses the first line of a script if it begins with "#!". The engine is Lua unless the line names one.
+ * Returns NULL or an error, which the caller frees. */
 sds scriptReadShebang(struct str *code, unsigned *flags, struct scriptEngine **engine);

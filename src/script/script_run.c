@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_run.c - running a script or a function: what may object, then its engine (see script_private.h). */
+/* script_run.c - running a script or a function: the checks, then its engine (see script_private.h). */
 #include "base/assert.h"
 #include "base/ticks.h"
 #include "client/reply.h"
@@ -12,19 +12,19 @@
 #include "registry/debug.h"
 #include "script/script_private.h"
 
-static const char *scriptRunObjection(const struct scriptCode *code, bool read_only) {
+static const char *scriptRunRefusal(const struct scriptCode *code, bool read_only) {
     if (code->flags & SCRIPT_NO_CLUSTER && cluster_enabled)
         return "ERR Can not run script on cluster, 'no-cluster' flag is set.";
     if (read_only && code->flags & SCRIPT_SHEBANG && !(code->flags & SCRIPT_NO_WRITES))
         return "ERR Can not execute a script with write flag using *_ro command.";
     if (code->kind == SCRIPT_EVAL && !(code->flags & SCRIPT_SHEBANG) && roleDataIsStale())
-        return err_masterdown; /* it has not said that it can do with stale data */
+        return err_masterdown; /* a script without "#!" is not known to accept stale data */
     return NULL;
 }
 
-/* A module's call is asked less than a client's request: what a script that says what it needs may not do is
- * found out here. NULL: nothing. */
-static const char *scriptRunObjectionToCall(const struct scriptCode *code) {
+/* Checks a script that a module calls against its declared flags, because fewer rules of admission apply to
+ * modules' calls. Returns an error or NULL. */
+static const char *scriptRunRefusalOfCall(const struct scriptCode *code) {
     if (call_running->origin != ORIGIN_MODULE || !(code->flags & SCRIPT_SHEBANG) || callReplays())
         return NULL;
     if (!(code->flags & SCRIPT_ALLOW_STALE) && roleDataIsStale())
@@ -36,7 +36,7 @@ static const char *scriptRunObjectionToCall(const struct scriptCode *code) {
                : NULL;
 }
 
-/* The same for what rows of admission know, which reply themselves. */
+/* Checks such a call against rules of admission, which reply the error themselves. */
 static bool scriptRunCallRefused(struct client *c, const struct scriptCode *code) {
     static const enum admissionRule rows[] = {RULE_SNAPSHOT_FAILS, RULE_AOF_FAILS, RULE_SCRIPT_REPLICAS};
     if (call_running->origin != ORIGIN_MODULE || !(code->flags & SCRIPT_SHEBANG) || callReplays())
@@ -47,7 +47,7 @@ static bool scriptRunCallRefused(struct client *c, const struct scriptCode *code
     return false;
 }
 
-/* ---- What may refuse a command that the script calls ---- */
+/* ---- Rules for commands that a script calls ---- */
 
 static enum admission scriptRunCheckNoscript(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
@@ -56,7 +56,7 @@ static enum admission scriptRunCheckNoscript(struct client *c, struct request *r
     return REFUSED;
 }
 
-/* Memory was short when it started: its first write may not enlarge the data. */
+/* If memory was short when the script began, its first write must not enlarge the data. */
 static enum admission scriptRunCheckMemory(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!script_run.deny_oom || script_run.wrote || !(r->cmd->flags & CMD_DENYOOM)) return ADMITTED;
@@ -94,7 +94,7 @@ static void scriptRunBeginRun(struct client *c, const struct scriptCode *code, b
 }
 
 static void scriptRunEndRun(struct client *c) {
-    script_run.client->user = NULL; /* was borrowed */
+    script_run.client->user = NULL; /* was borrowed from the caller */
     script_run.name = NULL;
     script_run.caller = NULL;
     if (script_run.busy) scriptSetBusy(false);
@@ -103,9 +103,9 @@ static void scriptRunEndRun(struct client *c) {
 
 void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only) {
     serverAssert(!script_run.name);
-    if (!call_running->outer) clockRefresh(); /* what TIME tells all along */
-    const char *error = scriptRunObjectionToCall(code);
-    if (!error) error = scriptRunObjection(code, read_only);
+    if (!call_running->outer) clockRefresh(); /* the time that TIME shows during the script */
+    const char *error = scriptRunRefusalOfCall(code);
+    if (!error) error = scriptRunRefusal(code, read_only);
     if (error) {
         replyError(c, error);
         return;

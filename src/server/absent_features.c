@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* absent_features.c - see absent_features.h.
  *
- * A directive here has a value and nothing that reads it. When its feature is built, its line moves to the
- * room of that feature, and this file gets shorter; in the end it is gone.
+ * A directive here has a value that nothing reads. When its feature is built, it moves to the module
+ * of the feature.
  *
- * At its default such a directive is right. Any other value is kept, shown and rewritten like all others, and
- * told at start: one block of the log for all of them, as nobody wants to learn of them one restart at a
- * time. CONFIG SET takes what has no effect at Valkey either, as long as there is no replica and no cluster;
- * it refuses what promises something that is not kept (rdma-port). */
+ * Such a directive is correct at its default. Any other value is kept, shown and rewritten like others, and
+ * is reported at start, in one block of the log for all of them. CONFIG SET accepts values that have no
+ * effect in Valkey either, and refuses those that promise something (rdma-port). */
 #include "server/absent_features.h"
 
 #include <stdio.h>
@@ -31,7 +30,7 @@ static bool absentFeaturesNoRdma(const char **err) {
 
 /* ---- Directives ---- */
 
-/* Who has no variable of his own here gets one when he is registered. */
+/* Directives without a variable get one in absentFeaturesRegister. */
 #define SET CONFIG_MODIFIABLE
 
 static struct configDirective avoiding_copies[] = {
@@ -69,7 +68,7 @@ static const struct feature {
 
 /* ---- The report ---- */
 
-/* What an operator has to know beyond "no effect". */
+/* Returns what an operator has to know, if it is more than "no effect". */
 static const char *absentFeaturesConsequence(const char *directive) {
     static const struct {
         const char *directive, *text;
@@ -94,14 +93,14 @@ static int absentFeaturesAsksFor(const struct configDirective *d) {
 }
 
 void absentFeaturesReport(void) {
-    int asked = 0;
+    int count = 0;
     for (size_t i = 0; i < COUNT(features); i++) {
         for (size_t j = 0; j < features[i].count; j++)
-            asked += absentFeaturesAsksFor(&features[i].directives[j]);
+            count += absentFeaturesAsksFor(&features[i].directives[j]);
     }
-    if (!asked) return;
+    if (!count) return;
     serverLog(LL_WARNING,
-              "WARNING What this version does not have yet, but the configuration asks for (%d):", asked);
+              "WARNING What this version does not have yet, but the configuration asks for (%d):", count);
     for (size_t i = 0; i < COUNT(features); i++) {
         for (size_t j = 0; j < features[i].count; j++) {
             if (absentFeaturesAsksFor(&features[i].directives[j]))

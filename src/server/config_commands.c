@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* config_commands.c - CONFIG, in front of the registry of directives (registry/config.h): who may change
- * what, and how clients are answered.
+/* config_commands.c - CONFIG, on top of the registry of directives (registry/config.h):
+ * permissions and replies.
  *
- * It stands beside main and not among the rooms below, as it is about the process: its file, its start, what
- * a connection from this machine may do. */
+ * It belongs to src/server because it is about the process: its file, its start, what local
+ * connections may do. */
 #include "server/config_commands.h"
 
 #include <errno.h>
@@ -24,32 +24,32 @@ static int enable_protected_configs;
 
 /* ---- CONFIG GET ---- */
 
-struct found {
-    struct str name; /* as the user gave it */
+struct configFound {
+    struct str name; /* as the client wrote it */
     const struct configDirective *directive;
 };
 
-struct foundList {
-    struct found *found;
-    size_t count, room;
+struct configFoundList {
+    struct configFound *found;
+    size_t count, capacity;
 };
 
-static void configNoteFound(void *priv, struct str name, const struct configDirective *d) {
-    struct foundList *list = priv;
-    if (list->count == list->room) {
-        list->room = list->room ? 2 * list->room : 16;
-        list->found = zrealloc(list->found, list->room * sizeof *list->found);
+static void configAddFound(void *priv, struct str name, const struct configDirective *d) {
+    struct configFoundList *list = priv;
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 16;
+        list->found = zrealloc(list->found, list->capacity * sizeof *list->found);
     }
-    list->found[list->count++] = (struct found){name, d};
+    list->found[list->count++] = (struct configFound){name, d};
 }
 
 static int configCompareFound(const void *a, const void *b) {
-    return strCmp(((const struct found *)a)->name, ((const struct found *)b)->name);
+    return strCmp(((const struct configFound *)a)->name, ((const struct configFound *)b)->name);
 }
 
 void configGetCommand(struct client *c) {
-    struct foundList list = {0};
-    configMatch(c->argv + 2, c->argc - 2, configNoteFound, &list);
+    struct configFoundList list = {0};
+    configMatch(c->argv + 2, c->argc - 2, configAddFound, &list);
     if (list.count) qsort(list.found, list.count, sizeof *list.found, configCompareFound);
     replyMapLen(c, (int64_t)list.count);
     for (size_t i = 0; i < list.count; i++) {
@@ -68,16 +68,16 @@ static void configReplySetFailed(struct client *c, struct str name, const char *
                   name.ptr, err ? " - " : "", err ? err : "");
 }
 
-/* The error is one that clients know word by word. */
+/* Logs a similar name. The reply cannot have it, because clients know its exact text. */
 static void configLogSuggestion(struct str name) {
     const char *suggestion = configSuggest(name, true);
     if (suggestion)
         serverLog(LL_NOTICE, "CONFIG SET of a directive that there is not: did you mean '%s'?", suggestion);
 }
 
-/* Takes pair i of the request. False: it may not be set, and the error has been replied. An alias is not the
- * same name: with both, the second one wins. */
-static bool configTakeChange(struct client *c, struct configPair *pairs, int i) {
+/* Checks pair i of the request. Returns false after replying an error if it may not be set. An alias is not
+ * the same name: with both, the second one wins. */
+static bool configCheckChange(struct client *c, struct configPair *pairs, int i) {
     struct str name = c->argv[2 + 2 * i];
     pairs[i] = (struct configPair){.name = name, .value = c->argv[3 + 2 * i]};
     const struct configDirective *d = configFind(name);
@@ -104,13 +104,13 @@ static bool configTakeChange(struct client *c, struct configPair *pairs, int i) 
     return err == NULL;
 }
 
-/* The name of a directive as it is registered, for one that a user may have written otherwise. */
+/* Returns the registered name for one that may be written otherwise. */
 static const char *configRegisteredName(struct str name) {
     const struct configDirective *d = configFind(name);
     return strIs(name, d->name) ? d->name : d->alias;
 }
 
-static void configTellChanges(const struct configPair *pairs, int count) {
+static void configPublishChanges(const struct configPair *pairs, int count) {
     if (!serverEventWanted(SERVER_CONFIG)) return;
     const char **names = zmalloc((size_t)count * sizeof *names);
     for (int i = 0; i < count; i++) names[i] = configRegisteredName(pairs[i].name);
@@ -118,7 +118,7 @@ static void configTellChanges(const struct configPair *pairs, int count) {
     zfree(names);
 }
 
-/* ---- Who changed what ---- */
+/* ---- Logging changes ---- */
 
 #define VALUE_LOGGED_MAX 256
 
@@ -140,7 +140,7 @@ static void configLogChange(struct client *c, const struct configDirective *d, s
     sdsfree(now);
 }
 
-/* Makes the changes, and logs those that are real ones. */
+/* Makes the changes and logs those that changed a value. */
 static bool configChangeLogged(struct client *c, const struct configPair *pairs, int count,
                                const char **failed, const char **err) {
     sds *old = zmalloc((size_t)count * sizeof *old);
@@ -161,11 +161,11 @@ void configSetCommand(struct client *c) {
     }
     int count = (c->argc - 2) / 2, taken = 0;
     struct configPair *pairs = zmalloc((size_t)count * sizeof *pairs);
-    while (taken < count && configTakeChange(c, pairs, taken)) taken++;
+    while (taken < count && configCheckChange(c, pairs, taken)) taken++;
     const char *err = NULL, *failed;
     if (taken == count) {
         if (configChangeLogged(c, pairs, count, &failed, &err)) {
-            configTellChanges(pairs, count);
+            configPublishChanges(pairs, count);
             replyOk(c);
         } else {
             configReplySetFailed(c, strOf(failed), err);
@@ -174,14 +174,14 @@ void configSetCommand(struct client *c) {
     zfree(pairs);
 }
 
-/* CONFIG SET name value ...: the values of passwords and their like. */
+/* Tells which arguments of CONFIG SET name value ... are passwords or the like. */
 bool configSetIsSecret(const struct str *argv, int argc, int i) {
     (void)argc;
     const struct configDirective *d = i % 2 ? configFind(argv[i - 1]) : NULL;
     return d && d->flags & CONFIG_SENSITIVE;
 }
 
-/* ---- The others ---- */
+/* ---- Other subcommands ---- */
 
 void configResetstatCommand(struct client *c) {
     configResetStats();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* config_commands.h - CONFIG: what clients see and change of the configuration. */
+/* config_commands.h - the command CONFIG. */
 #pragma once
 
-void configCommandsInit(void); /* enable-protected-configs; which arguments of CONFIG SET are secrets */
+void configCommandsInit(void); /* enable-protected-configs */

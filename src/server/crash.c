@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* crash.c - the crash report.
  *
- * It runs in a signal handler of a broken process, so it tells first what is certain (signal, registers,
- * stack), and last what may fail (the running command, INFO). A second fault inside the report goes straight
- * to the default action; other threads that fault meanwhile wait for the end of it, which is that of the
- * process.
+ * It runs in a signal handler of a broken process. Therefore it begins with what is certain (signal,
+ * registers, stack) and ends with what may fail (the running command, INFO). A second fault within the
+ * report causes the default action at once. Other threads that fault meanwhile wait until the report, and
+ * the process, end.
  *
- * What crashed may hold a lock that the report needs (an abort in free(), a fault in localtime_r()): then the
- * report hangs. Each part of it is given some time by a timer whose handler, which allocates nothing and
- * takes no lock, writes the stack if the report has not come that far, and ends the process as the crash
- * would have; should even the handler hang, the next SIGALRM has its default action. */
+ * The crashed code may hold a lock that the report needs (an abort in free(), a fault in localtime_r()), so
+ * the report could hang. A timer limits the time of each part. Its handler, which allocates nothing and
+ * takes no lock, writes the stack if the report has not done that yet, and ends the process as the crash
+ * would have. If even the handler hangs, the next SIGALRM has its default action. */
 #define _GNU_SOURCE /* register names in ucontext.h */
 
 #include "server/crash.h"
@@ -45,19 +45,19 @@
 
 #define ARG_SHOWN_MAX  128
 #define CODE_SHOWN_MAX 4096 /* bytes of code before the fault */
-#define CODE_BEHIND    64   /* and behind it */
+#define CODE_BEHIND    64   /* and after it */
 #define RAW(...)       serverLog(LL_WARNING | LL_RAW, __VA_ARGS__)
 #define ARGS_SHOWN     20
-#define REPORT_PART_S  12 /* that a part of the report may take; the memory test ends itself before */
-#define REPORT_STACK   (256 * 1024) /* of its own: the crash may be a stack that is full */
+#define REPORT_PART_S  12 /* limit for a part of the report; the memory test stops earlier by itself */
+#define REPORT_STACK   (256 * 1024) /* a stack of its own, since the crash may be a stack overflow */
 
 static bool crash_log_enabled, memcheck_enabled, use_exit_on_panic;
-static sds debug_context;    /* the operator's own words, for the report */
-static _Atomic int reporter; /* the thread that writes the report; 0: none does */
+static sds debug_context;    /* set by the operator, for the report */
+static _Atomic int reporter; /* the thread that writes the report, or 0 */
 
 static struct {
-    int signal;     /* that ends the process */
-    const void *pc; /* of the fault; NULL: it is not known */
+    int signal;     /* ends the process */
+    const void *pc; /* address of the fault; NULL: unknown */
     volatile sig_atomic_t traced;
 } report;
 
@@ -79,7 +79,7 @@ static void crashEnd(void) {
 
 static void crashOnHang(int sig, siginfo_t *info, void *context) {
     (void)context;
-    if (info->si_code == SI_USER) return; /* somebody asks what the server does: that is being written */
+    if (info->si_code == SI_USER) return; /* the watchdog's question is answered by this report */
     signal(sig, SIG_DFL);
     alarm(REPORT_PART_S);
     char line[128], *p = stpcpy(line, "\n=== After a crash by signal ");
@@ -91,7 +91,7 @@ static void crashOnHang(int sig, siginfo_t *info, void *context) {
     crashEnd();
 }
 
-/* A part of the report begins. */
+/* Starts the timer of a part. */
 static void crashWatchPart(void) {
     alarm(REPORT_PART_S);
 }
@@ -99,11 +99,11 @@ static void crashWatchPart(void) {
 static void crashWatch(int sig, const void *pc) {
     report.signal = sig;
     report.pc = pc;
-    watchdogStop(); /* its timer is the same */
+    watchdogStop(); /* it uses the same timer */
     struct sigaction act = {.sa_sigaction = crashOnHang, .sa_flags = SA_SIGINFO};
     sigemptyset(&act.sa_mask);
     sigaction(SIGALRM, &act, NULL);
-    sigset_t one; /* the thread may be one that leaves signals to the main thread, which may be what hangs */
+    sigset_t one; /* a thread may block signals that the main thread handles, which may hang */
     sigemptyset(&one);
     sigaddset(&one, SIGALRM);
     pthread_sigmask(SIG_UNBLOCK, &one, NULL);
@@ -149,7 +149,7 @@ static void crashReportRegisters(const ucontext_t *uc) {
 }
 #endif
 
-/* The instructions at the fault, for a disassembler. A wild jump leads to no code that could be shown. */
+/* Prints the instructions at the fault, for a disassembler. After a wild jump there are none. */
 static void crashReportCode(const unsigned char *pc) {
     Dl_info info;
     if (!pc || !dladdr(pc, &info) || !info.dli_fname) return;
@@ -162,14 +162,14 @@ static void crashReportCode(const unsigned char *pc) {
     RAW("\n(hexadecimal, from %p on)\n------\n", (const void *)start);
 }
 
-static void crashReportOneOfAll(void *priv, struct client *c) {
+static void crashReportListedClient(void *priv, struct client *c) {
     (void)priv;
     RAW("%s\n", clientLogLine(c, sdsempty()));
 }
 
 static void crashReportClients(void) {
     RAW("\n------ CLIENTS ------\n");
-    clientForEach(crashReportOneOfAll, NULL);
+    clientForEach(crashReportListedClient, NULL);
 }
 
 static void crashReportClient(const char *title, struct client *c) {
@@ -178,7 +178,7 @@ static void crashReportClient(const char *title, struct client *c) {
     for (int i = 0; i < c->argc && i < ARGS_SHOWN; i++) {
         struct str arg = c->cmd ? redactedArg(c, i) : c->argv[i];
         size_t n = arg.len < ARG_SHOWN_MAX ? arg.len : ARG_SHOWN_MAX;
-        /* Arguments are users' data. */
+        /* arguments are users' data */
         if (i == 0 || !hide_user_data)
             RAW("argv[%d]: \"%.*s\"\n", i, (int)n, arg.ptr);
         else
@@ -192,7 +192,7 @@ static void crashReportInfo(void) {
     RAW("\n------ INFO OUTPUT ------\n%s\n", info);
 }
 
-/* What is often part of the cause. */
+/* Prints settings that are often part of the cause. */
 static void crashReportConfig(void) {
     static const char *const names[] = {"debug-context",
                                         "io-threads",
@@ -245,12 +245,12 @@ static void crashReportTail(void) {
     RAW("\n=== VALKEY BUG REPORT END. Make sure to include from START to END. ===\n\n"
         "  Please send it to those from whom you have this server, with what led to it: as an issue in the\n"
         "  tracker of the repository it was built from, or as a bug of the package. CONTRIBUTING.md says how;\n"
-        "  when a stranger could cause the crash, SECURITY.md says whom to tell instead.\n"
+        "  if anybody else could cause the crash, SECURITY.md says whom to tell instead.\n"
         "  valkey-server --test-memory <megabytes> looks for memory that is broken,\n"
         "  valkey-server --check-system for settings of the system that do harm.\n\n");
 }
 
-/* Whose command it was, in the lines that tools look for. */
+/* Prints the client whose command failed, in lines that tools look for. */
 static void crashReportAssertContext(void) {
     struct client *c = callOwner();
     if (!c) return;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_command.c - DEBUG: looking inside the server, and making it do what it would rather not.
+/* debug_command.c - DEBUG: inspecting the server, and making it fail in controlled ways.
  *
- * A subcommand is a row of the table at the end: its name, how many arguments it takes, its function. Other
- * rooms register theirs (registry/debug.h). Who may use DEBUG at all is decided by `enable-debug-command`,
- * before any of them runs. */
+ * Each subcommand is a row in the table at the end: its name, the number of its arguments, its function.
+ * Other modules register theirs (registry/debug.h). `enable-debug-command` decides who may use DEBUG. */
 #include "server/debug_command.h"
 
 #include <stdio.h>
@@ -33,7 +32,7 @@
 
 static int enabled;
 
-/* ---- Ways to fail ---- */
+/* ---- Failures ---- */
 
 static void debugSegfault(struct client *c) {
     (void)c;
@@ -56,7 +55,7 @@ static void debugAssertion(struct client *c) {
     serverAssert(c->argc < 0);
 }
 
-/* The reply looks like an error to clients and is none of the server's, so it is not counted. */
+/* Replies the text as an error that is not counted in the statistics. */
 static void debugError(struct client *c) {
     sds line = sdscatstr(sdsnew("-"), c->argv[2]);
     for (size_t i = 0; i < sdslen(line); i++)
@@ -87,7 +86,7 @@ static void debugSetActiveExpire(struct client *c) {
     replyOk(c);
 }
 
-static bool debugFlagOf(struct client *c, bool *on) {
+static bool debugParseFlag(struct client *c, bool *on) {
     int64_t v;
     if (!argRange(c, c->argv[2], INT32_MIN, INT32_MAX, &v, NULL)) return false;
     *on = v != 0;
@@ -95,12 +94,12 @@ static bool debugFlagOf(struct client *c, bool *on) {
 }
 
 static void debugPauseCron(struct client *c) {
-    if (debugFlagOf(c, &cron_paused)) replyOk(c);
+    if (debugParseFlag(c, &cron_paused)) replyOk(c);
 }
 
 static void debugDictResizing(struct client *c) {
     bool on;
-    if (!debugFlagOf(c, &on)) return;
+    if (!debugParseFlag(c, &on)) return;
     hashtableSetResizePolicy(on ? HASHTABLE_RESIZE_ALLOW : HASHTABLE_RESIZE_AVOID);
     replyOk(c);
 }
@@ -112,7 +111,8 @@ static void debugLeak(struct client *c) {
 
 /* ---- Digests ---- */
 
-/* Value and presence of an expiry; which one is left out, as it changes when data is loaded again. */
+/* Digests the value, and whether it has an expiry time, but not the time, which changes when
+ * data is reloaded. */
 static void debugDigestObject(uint8_t digest[DIGEST_SIZE], const struct object *o) {
     objectTypeOf(o)->digest(o, digest);
     if (objectHasExpire(o)) digestXor(digest, STR("expires"));
@@ -172,7 +172,7 @@ static void debugHtstats(struct client *c) {
     sdsfree(s);
 }
 
-/* "value:<i>", cut or filled up with zero bytes when a size is asked for (not 0). */
+/* Returns "value:<i>", cut or padded with zero bytes if size is not 0. */
 static sds debugPopulateValue(sds s, int64_t i, int64_t size) {
     sdssetlen(s, 0);
     s = sdscatprintf(s, "value:%lld", (long long)i);
@@ -181,8 +181,8 @@ static sds debugPopulateValue(sds s, int64_t i, int64_t size) {
     return sdsgrowzero(s, (size_t)size);
 }
 
-/* Core knows no strings, so the keys are made by SET, run by a client of our own. Nothing of it is
- * propagated, or counts as a change. */
+/* Makes keys by running SET as a client of our own, since this layer knows no strings. Nothing is propagated
+ * or counted as a change. */
 static void debugCommandPopulate(struct db *db, int64_t count, struct str prefix, int64_t size) {
     uint64_t dirty = dbstats.dirty;
     struct str argv[3] = {STR("SET")};
@@ -221,7 +221,7 @@ static void debugPopulate(struct client *c) {
     replyOk(c);
 }
 
-/* How long does this pattern take on a text of so many bytes? Only the time is of interest. */
+/* Measures how a pattern performs on a text of the given size; only the duration is of interest. */
 static void debugStringmatchLen(struct client *c) {
     int64_t len;
     if (!argRange(c, c->argv[3], 0, POPULATE_MAX_LEN, &len, NULL)) return;
@@ -232,7 +232,7 @@ static void debugStringmatchLen(struct client *c) {
     replyLongLong(c, matches);
 }
 
-/* ---- One reply of each type, for authors of clients ---- */
+/* ---- A sample reply of each type, for authors of clients ---- */
 
 static void debugSampleNumbers(struct client *c) {
     for (int i = 0; i < 3; i++) replyLongLong(c, i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_defrag.c - Part of debug_command.h: everything moves in memory. */
+/* debug_defrag.c - DEBUG subcommands that move all data in memory. Part of debug_command.h. */
 #include "client/client.h"
 #include "client/reply.h"
 #include "data/lifetime/defrag.h"

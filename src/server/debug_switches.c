@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_switches.c - Part of debug_command.h: what tests of servers switch on and off, and sizes that they
- * ask for.
+/* debug_switches.c - DEBUG subcommands with which tests of servers set switches and read sizes.
+ * Part of debug_command.h.
  *
- * Suites written for other servers throw switches of parts that are not here: of replication, of a cluster,
- * of a reply buffer whose size changes (our output is a chain of blocks from its first byte). Such a switch
- * is accepted and has nothing to act on. */
+ * Test suites that were written for other servers set switches of parts that do not exist here, such as
+ * a reply buffer that changes its size (our output is a chain of blocks). Such a switch is accepted and
+ * has no effect. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,8 +26,8 @@
 #define MATCH_ROUNDS     1000000
 #define MATCH_MAX_LENGTH 32
 
-/* A word that is no number counts as 0. */
-static int64_t debugNumberOf(struct str word) {
+/* Returns 0 for a word that is no number. */
+static int64_t debugParseNumber(struct str word) {
     int64_t v;
     return string2ll(word, &v) ? v : 0;
 }
@@ -44,14 +44,14 @@ static const struct {
     {"set-skip-checksum-validation", &debug_switches.skip_checksum},
 };
 
-static void debugSwitchesThrowSwitch(struct client *c) {
+static void debugSwitchesSet(struct client *c) {
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
-        if (strIs(c->argv[1], switches[i].name)) *switches[i].value = debugNumberOf(c->argv[2]);
+        if (strIs(c->argv[1], switches[i].name)) *switches[i].value = debugParseNumber(c->argv[2]);
     }
     replyOk(c);
 }
 
-static void debugSwitchesNothingToSwitch(struct client *c) {
+static void debugSwitchesAccept(struct client *c) {
     replyOk(c);
 }
 
@@ -113,7 +113,7 @@ static void debugSwitchesStructSizes(struct client *c) {
 
 static void debugSwitchesControlNumber(struct client *c) {
     sds name = sdsnewstr(c->argv[2]);
-    int64_t fresh = c->argc > 3 ? debugNumberOf(c->argv[3]) : 0;
+    int64_t fresh = c->argc > 3 ? debugParseNumber(c->argv[3]) : 0;
     uint64_t value;
     int code = zmallocControl(name, &value, c->argc > 3 ? &fresh : NULL);
     sdsfree(name);
@@ -123,8 +123,8 @@ static void debugSwitchesControlNumber(struct client *c) {
         replyLongLong(c, (int64_t)value);
 }
 
-/* By the last part of the name. jemalloc gives a number out as readily when it is as wide as an address: and
- * what stands there instead of a text may be nobody's memory. */
+/* Tells by the last part of its name whether a setting is a text. jemalloc returns a number as readily if it
+ * has the size of an address, which must not be read as one. */
 static bool debugSwitchesNamesText(const char *name) {
     static const char texts[][20] = {"version",
                                      "malloc_conf",
@@ -158,8 +158,8 @@ static void debugSwitchesControlText(struct client *c) {
 
 /* ---- Patterns ---- */
 
-/* Patterns and texts out of the letters that mean something: whatever they are, matching them ends, and
- * touches nothing that is not theirs. */
+/* Matches random patterns with random texts of the letters with a meaning. Each match has to end and may
+ * only touch its own memory. */
 static void debugSwitchesMatchAtRandom(struct client *c) {
     static const char letters[] = "ab*?[]^-\\";
     char bytes[2][MATCH_MAX_LENGTH];
@@ -197,9 +197,9 @@ static void debugSwitchesWeights(struct client *c) {
 
 #define HELP(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static const char *const of_absent[] = {NULL};
+static const char *const no_help[] = {NULL};
 static const struct debugSubcommand subcommands[] = {
-    {"aof-flush-sleep", 1, 1, debugSwitchesThrowSwitch,
+    {"aof-flush-sleep", 1, 1, debugSwitchesSet,
      HELP("AOF-FLUSH-SLEEP <microseconds>", "    Wait so long before each write to the append-only file.")},
     {"client-eviction", 0, 0, debugSwitchesWeights,
      HELP("CLIENT-EVICTION", "    How the memory of clients is spread over their sizes.")},
@@ -209,7 +209,7 @@ static const struct debugSubcommand subcommands[] = {
      HELP("MALLCTL <key> [<value>]", "    A number of the allocator's; and another in its place.")},
     {"mallctl-str", 1, 2, debugSwitchesControlText,
      HELP("MALLCTL-STR <key>", "    A text of the allocator's.")},
-    {"pause-after-fork", 1, 1, debugSwitchesThrowSwitch,
+    {"pause-after-fork", 1, 1, debugSwitchesSet,
      HELP("PAUSE-AFTER-FORK <0|1>", "    Stop (SIGSTOP) after each fork, until somebody sends SIGCONT.")},
     {"protect-client", 1, 1, debugSwitchesProtectClient,
      HELP("PROTECT-CLIENT <id>", "    Is there such a client?")},
@@ -218,18 +218,18 @@ static const struct debugSubcommand subcommands[] = {
           "    Accepted; replies are chains of blocks here.")},
     {"sdslen", 1, 1, debugSwitchesSdsLengths,
      HELP("SDSLEN <key>", "    What key and string take, and their spare room.")},
-    {"set-disable-deny-scripts", 1, 1, debugSwitchesThrowSwitch,
+    {"set-disable-deny-scripts", 1, 1, debugSwitchesSet,
      HELP("SET-DISABLE-DENY-SCRIPTS <0|1>", "    Let scripts run commands that are not for scripts.")},
-    {"set-skip-checksum-validation", 1, 1, debugSwitchesThrowSwitch,
+    {"set-skip-checksum-validation", 1, 1, debugSwitchesSet,
      HELP("SET-SKIP-CHECKSUM-VALIDATION <0|1>", "    Take RDB files and payloads whose checksum is wrong.")},
     {"stringmatch-test", 0, 0, debugSwitchesMatchAtRandom,
      HELP("STRINGMATCH-TEST", "    Match random patterns with random texts.")},
     {"structsize", 0, 0, debugSwitchesStructSizes,
      HELP("STRUCTSIZE", "    Sizes of some structures, in bytes.")},
-    {"client-enforce-reply-list", 1, 1, debugSwitchesNothingToSwitch, of_absent},
-    {"force-free-primary-async", 1, 1, debugSwitchesNothingToSwitch, of_absent},
-    {"force-tls-write-error", 1, 1, debugSwitchesNothingToSwitch, of_absent},
-    {"hashtable-can-abort-shrink", 1, 1, debugSwitchesNothingToSwitch, of_absent},
+    {"client-enforce-reply-list", 1, 1, debugSwitchesAccept, no_help},
+    {"force-free-primary-async", 1, 1, debugSwitchesAccept, no_help},
+    {"force-tls-write-error", 1, 1, debugSwitchesAccept, no_help},
+    {"hashtable-can-abort-shrink", 1, 1, debugSwitchesAccept, no_help},
 };
 
 void debugSwitchesInit(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_values.c - Part of debug_command.h: how single values are stored. */
+/* debug_values.c - DEBUG subcommands that show how single values are stored. Part of debug_command.h. */
 #include <stdio.h>
 
 #include "client/client.h"
@@ -11,7 +11,7 @@
 #include "registry/debug.h"
 #include "server/debug_command.h"
 
-/* Expired or not. */
+/* Finds a key even if it has expired. */
 static struct object *debugValuesKeyToInspect(struct client *c) {
     struct object *o = dbFind(c->db, c->argv[2]);
     if (!o) replyError(c, err_nosuchkey);
@@ -23,7 +23,7 @@ static int debugValuesCountOnly(void *priv, const char *p, size_t n) {
     return 0;
 }
 
-/* Bytes that the value takes in a snapshot. */
+/* Returns the bytes that the value takes in a snapshot. */
 static uint64_t debugValuesSerializedLength(const struct object *o) {
     struct rioWriter w;
     rioWriterInit(&w, debugValuesCountOnly, NULL);
@@ -33,7 +33,7 @@ static uint64_t debugValuesSerializedLength(const struct object *o) {
     return n;
 }
 
-/* The fields that clients parse. Values are not shared. FAST leaves out what has to be worked out. */
+/* Replies the fields that clients parse. FAST omits what takes time to compute. */
 static void debugObject(struct client *c) {
     struct object *o = debugValuesKeyToInspect(c);
     if (!o) return;
@@ -50,7 +50,7 @@ static void debugObject(struct client *c) {
     sdsfree(s);
 }
 
-/* What the type has to tell about the shape of a sorted set. */
+/* Replies the shape of a sorted set, as its type describes it. */
 static void debugZset(struct client *c) {
     struct object *o = debugValuesKeyToInspect(c);
     if (!o) return;
@@ -79,7 +79,7 @@ static void debugHtstatsKey(struct client *c) {
     sdsfree(s);
 }
 
-/* ---- Structures, on standard output ---- */
+/* ---- Printing structures on standard output ---- */
 
 static bool debugValuesPrintElement(void *priv, struct str element) {
     int *n = priv;

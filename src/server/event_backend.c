@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* event_backend.c - see event_backend.h.
  *
- * auto: io_uring, where the kernel allows it and is not slower with it. That is measured, as it depends on
- * the kernel, its mitigations and the hypervisor under it: a few turns of a server with many clients that ask
- * for little, over socket pairs, with each backend in turn.
+ * auto: io_uring if the kernel allows it and it is not slower. That is measured, because it depends on the
+ * kernel, its mitigations and the hypervisor: a trial runs turns of a server with many clients and small
+ * requests, over socket pairs, with both backends.
  *
  *     peers write a request each | turn: read them all | send as many replies | peers read them
  *
- * What counts is the CPU time of this thread in the turns alone. Turns go in pairs, one with each backend
- * immediately after the other: what else the machine does (a busy sibling of the core, a lower clock) makes
- * both of a pair dear, so it is asked which of a pair was dearer, and not by how much. On a busy machine that
- * may still go either way; then the least of all turns may show what io_uring can do. */
+ * Only the CPU time of this thread in the turns counts. Turns come in pairs, one with each backend
+ * immediately after the other. What else the machine does (a busy sibling of the core, a lower clock)
+ * makes both turns of a pair more expensive, so the result is which one of a pair was more expensive, and
+ * not by how much. On a busy machine even that may be wrong; then the cheapest turn of all may show what
+ * io_uring can do. */
 #include "server/event_backend.h"
 
 #include <errno.h>
@@ -28,33 +29,33 @@
 enum { BACKEND_AUTO, BACKEND_EPOLL, BACKEND_URING };
 
 #define TRIAL_CLIENTS 32
-#define TRIAL_WARMUP  4    /* pairs of turns that do not count */
-#define TRIAL_US      6000 /* of CPU time, with all preparations */
-#define TRIAL_FDS     1024 /* below which the trial's sockets are */
-#define TRIAL_BYTES   36   /* of a request, and of a reply */
+#define TRIAL_WARMUP  4    /* pairs of turns that are not counted */
+#define TRIAL_US      6000 /* CPU time of the trial with all preparations */
+#define TRIAL_FDS     1024 /* size of the trial's event loops */
+#define TRIAL_BYTES   36   /* bytes of a request and of a reply */
 
 static int backend;
 
 /* ---- The trial ---- */
 
-struct trial {
+struct eventBackendTrial {
     struct aeEventLoop *el;
     struct connection *conns[TRIAL_CLIENTS];
     int peers[TRIAL_CLIENTS];
     struct connWrite writes[TRIAL_CLIENTS];
-    int asked;
+    int request_count;
 };
 
 static void eventBackendTrialRead(struct connection *conn) {
     static char reply[TRIAL_BYTES];
     static const struct iovec iov = {reply, sizeof reply};
-    struct trial *t = conn->data;
+    struct eventBackendTrial *t = conn->data;
     char request[4 * TRIAL_BYTES];
     if (connRead(conn, request, sizeof request) > 0)
-        t->writes[t->asked++] = (struct connWrite){conn, &iov, 1, 0, 0};
+        t->writes[t->request_count++] = (struct connWrite){conn, &iov, 1, 0, 0};
 }
 
-static void eventBackendTrialEnd(struct trial *t) {
+static void eventBackendTrialEnd(struct eventBackendTrial *t) {
     for (int i = 0; i < TRIAL_CLIENTS; i++) {
         if (!t->conns[i]) continue;
         connClose(t->conns[i]);
@@ -63,8 +64,8 @@ static void eventBackendTrialEnd(struct trial *t) {
     if (t->el) aeDelete(t->el);
 }
 
-static bool eventBackendTrialStart(struct trial *t, enum aeBackend with) {
-    *t = (struct trial){0};
+static bool eventBackendTrialStart(struct eventBackendTrial *t, enum aeBackend with) {
+    *t = (struct eventBackendTrial){0};
     aeSetBackend(with);
     t->el = aeCreate(TRIAL_FDS);
     if (!t->el || aeBackendOf(t->el) != with) return false;
@@ -83,34 +84,34 @@ static int64_t eventBackendThreadCpuNs(void) {
     return (int64_t)cpuTimeNs(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* CPU time in ns of a turn in which all are served; -1: somebody was not. */
-static int64_t eventBackendTrialTurn(struct trial *t) {
+/* Returns the CPU time in ns of a turn that serves all clients, or -1 on failure. */
+static int64_t eventBackendTrialTurn(struct eventBackendTrial *t) {
     char bytes[TRIAL_BYTES] = {0};
     for (int i = 0; i < TRIAL_CLIENTS; i++)
         if (write(t->peers[i], bytes, sizeof bytes) != sizeof bytes) return -1;
     int64_t start_ns = eventBackendThreadCpuNs();
-    t->asked = 0;
-    for (int tries = 0; t->asked < TRIAL_CLIENTS && tries < TRIAL_CLIENTS; tries++)
+    t->request_count = 0;
+    for (int tries = 0; t->request_count < TRIAL_CLIENTS && tries < TRIAL_CLIENTS; tries++)
         aeProcessEvents(t->el, AE_FILE_EVENTS | AE_DONT_WAIT);
-    connWriteMany(t->writes, t->asked);
+    connWriteMany(t->writes, t->request_count);
     int64_t cpu_ns = eventBackendThreadCpuNs() - start_ns;
     for (int i = 0; i < TRIAL_CLIENTS; i++)
         if (read(t->peers[i], bytes, sizeof bytes) != sizeof bytes) return -1;
     return cpu_ns;
 }
 
-struct outcome {
-    int64_t least_ns[2]; /* of a turn */
-    int seen, pairs;     /* pairs: of those that were seen, which count */
-    int won;             /* by io_uring: it was not dearer */
+struct eventBackendResult {
+    int64_t least_ns[2]; /* cheapest turn of each backend */
+    int seen, pairs;     /* pairs: those that are counted */
+    int won;             /* pairs in which io_uring was not more expensive */
     int64_t cost_ns;
 };
 
-static bool eventBackendTrialPair(struct trial trials[2], struct outcome *o) {
+static bool eventBackendTrialPair(struct eventBackendTrial trials[2], struct eventBackendResult *o) {
     int64_t ns[2];
     bool counts = o->seen++ >= TRIAL_WARMUP;
     for (int i = 0; i < 2; i++) {
-        int which = (o->seen + i) % 2; /* each comes first as often */
+        int which = (o->seen + i) % 2; /* both come first equally often */
         ns[which] = eventBackendTrialTurn(&trials[which]);
         if (ns[which] < 0) return false;
         if (counts && (!o->least_ns[which] || ns[which] < o->least_ns[which])) o->least_ns[which] = ns[which];
@@ -120,11 +121,11 @@ static bool eventBackendTrialPair(struct trial trials[2], struct outcome *o) {
     return true;
 }
 
-/* False: io_uring is not to be had. */
-static bool eventBackendMeasure(struct outcome *o) {
-    struct trial trials[2];
+/* Returns false if io_uring is not available. */
+static bool eventBackendMeasure(struct eventBackendResult *o) {
+    struct eventBackendTrial trials[2];
     int64_t start_ns = eventBackendThreadCpuNs();
-    *o = (struct outcome){0};
+    *o = (struct eventBackendResult){0};
     bool ok = eventBackendTrialStart(&trials[AE_URING], AE_URING);
     int problem = errno;
     ok &= eventBackendTrialStart(&trials[AE_EPOLL], AE_EPOLL);
@@ -140,9 +141,9 @@ static bool eventBackendMeasure(struct outcome *o) {
 /* ---- The choice ---- */
 
 static bool eventBackendChooseByMeasure(void) {
-    struct outcome o;
+    struct eventBackendResult o;
     if (!eventBackendMeasure(&o)) {
-        serverLog(LL_VERBOSE, "io_uring is not to be had here (%s): the event loop works with epoll",
+        serverLog(LL_VERBOSE, "io_uring is not available (%s), so the event loop uses epoll",
                   strerror(errno));
         return false;
     }
@@ -150,7 +151,7 @@ static bool eventBackendChooseByMeasure(void) {
     serverLog(
         LL_VERBOSE,
         "A request costs %.2f us with io_uring and %.2f us with epoll, which was dearer in %d of %d turns "
-        "(measured in %.1f ms): the event loop works with %s",
+        "(measured in %.1f ms), so the event loop uses %s",
         (double)o.least_ns[AE_URING] / 1000 / TRIAL_CLIENTS,
         (double)o.least_ns[AE_EPOLL] / 1000 / TRIAL_CLIENTS, o.won, o.pairs, (double)o.cost_ns / 1e6,
         better ? "io_uring" : "epoll");
@@ -170,9 +171,10 @@ static bool eventBackendAvailable(void) {
 void eventBackendChoose(void) {
     bool uring = backend == BACKEND_AUTO ? eventBackendChooseByMeasure() : backend == BACKEND_URING;
     if (backend == BACKEND_URING && !eventBackendAvailable()) {
-        serverLog(LL_WARNING,
-                  "WARNING: event-backend is io_uring, which is not to be had here (%s): epoll it is.",
-                  strerror(errno));
+        serverLog(
+            LL_WARNING,
+            "WARNING: event-backend is io_uring, which is not available (%s), so the event loop uses epoll.",
+            strerror(errno));
         uring = false;
     }
     aeSetBackend(uring ? AE_URING : AE_EPOLL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listen.c - listening sockets and accept; see listen.h.
+/* listen.c - listening sockets and accepting clients; see listen.h.
  *
- * TCP and TLS have a port each, and a socket for each address of `bind`. The addresses are tried in order.
- * One with a leading '-' may be missing on this host; any other failure stops the start, or refuses CONFIG
- * SET and brings back the old sockets.
+ * TCP and TLS have a port each, and one socket for each address of `bind`. The addresses are tried in order.
+ * One with a leading '-' may be missing on this host; any other failure stops the start, or makes CONFIG SET
+ * fail and reopen the old sockets.
  *
- * When the process has no file descriptor left for another client, accepting rests for a moment: the
- * listening sockets stay readable, and the loop would do nothing but fail. One descriptor is kept in reserve,
- * as even a line of the log needs one. */
+ * When no file descriptor is left for another client, accepting pauses for a moment: the listening sockets
+ * stay readable, and the loop would do nothing but fail. One descriptor is kept in reserve, since even
+ * logging needs one. */
 #include "server/listen.h"
 
 #include <errno.h>
@@ -33,9 +33,9 @@
 #include "registry/server_events.h"
 #include "server/tls_server.h"
 
-#define BIND_MAX       16
-#define RESERVED_FDS   32  /* log, epoll, files of our own */
-#define ACCEPT_REST_MS 100 /* without accepting, when it failed for want of something */
+#define BIND_MAX        16
+#define RESERVED_FDS    32  /* for the log, epoll, files of our own */
+#define ACCEPT_PAUSE_MS 100 /* pause of accepting after a failure */
 
 static sds bind_addr[BIND_MAX];
 static int bind_count;
@@ -46,8 +46,8 @@ static int64_t tcp_backlog, tcp_keepalive, maxclients, unixsocketperm, accepts_p
 static bool protected_mode;
 static sds unixsocket, unixsocketgroup;
 
-/* The sockets of one port, one for each address. */
-struct group {
+/* The sockets of one port. */
+struct listenGroup {
     const char *name;
     int64_t port; /* 0: off */
     aeFileProc *accept;
@@ -55,10 +55,10 @@ struct group {
 };
 static void listenAcceptTcp(struct aeEventLoop *el, int fd, void *data, int mask);
 static void listenAcceptTls(struct aeEventLoop *el, int fd, void *data, int mask);
-static struct group tcp = {.name = "tcp", .accept = listenAcceptTcp},
-                    tls = {.name = "tls", .accept = listenAcceptTls};
+static struct listenGroup tcp = {.name = "tcp", .accept = listenAcceptTcp},
+                          tls = {.name = "tls", .accept = listenAcceptTls};
 static int unix_fd = -1, spare_fd = -1;
-static bool started, resting;
+static bool started, paused;
 
 int listenPort(void) {
     return (int)(tcp.port ? tcp.port : tls.port);
@@ -84,7 +84,7 @@ static void listenRefuse(struct connection *conn, const char *msg) {
 
 static bool listenIsFull(struct connection *conn) {
     if (clients.length < (size_t)maxclients) return false;
-    listenRefuse(conn, "-ERR max number of clients reached\r\n"); /* over TLS nobody can read it yet */
+    listenRefuse(conn, "-ERR max number of clients reached\r\n"); /* over TLS the client cannot read it yet */
     return true;
 }
 
@@ -118,15 +118,15 @@ static void listenAcceptOne(struct connection *conn, bool unix_socket) {
     if (!ioThreadsTake(c)) clientResumeReading(c);
 }
 
-static void listenStopReading(const struct group *g) {
+static void listenStopReading(const struct listenGroup *g) {
     for (int i = 0; i < g->count; i++) aeDeleteFileEvent(server_el, g->fds[i], AE_READABLE);
 }
 
-static void listenStartReading(const struct group *g) {
+static void listenStartReading(const struct listenGroup *g) {
     for (int i = 0; i < g->count; i++) aeCreateFileEvent(server_el, g->fds[i], AE_READABLE, g->accept, NULL);
 }
 
-static void listenRestFromAccepting(void) {
+static void listenPauseAccepting(void) {
     int reason = errno;
     if (spare_fd >= 0) close(spare_fd);
     serverLog(LL_WARNING, "Accepting a connection failed: %s", strerror(reason));
@@ -134,14 +134,14 @@ static void listenRestFromAccepting(void) {
     listenStopReading(&tcp);
     listenStopReading(&tls);
     if (unix_fd >= 0) aeDeleteFileEvent(server_el, unix_fd, AE_READABLE);
-    resting = true;
+    paused = true;
 }
 
-/* Calls netAccept at most `most` times; -1 when nobody waits any more. */
+/* Accepts at most `most` connections. Returns -1 when none is waiting. */
 static int listenNextWaiting(int fd, int64_t *most) {
     if ((*most)-- <= 0) return -1;
     int client_fd = netAccept(fd);
-    if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) listenRestFromAccepting();
+    if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) listenPauseAccepting();
     return client_fd;
 }
 
@@ -159,7 +159,7 @@ static void listenAcceptUnix(struct aeEventLoop *el, int fd, void *data, int mas
         listenAcceptOne(connCreateUnix(el, client_fd), true);
 }
 
-static void listenTakeCertificateUser(struct client *c, const struct connection *conn) {
+static void listenSetCertificateUser(struct client *c, const struct connection *conn) {
     int count;
     sds *users = tlsServerUsers(conn, &count);
     int taken = users ? authAsFirstUser(c, users, count) : -1;
@@ -167,8 +167,8 @@ static void listenTakeCertificateUser(struct client *c, const struct connection 
     sdsfreesplitres(users, count);
 }
 
-/* The other half of listenAcceptOne, when the handshake is over. It may have been an I/O thread that shook
- * hands: then c->conn is not conn. */
+/* Second half of accepting, after the handshake. If an I/O thread has done the handshake, c->conn
+ * is not conn. */
 static void listenTlsReady(struct connection *conn, const char *error) {
     struct client *c = conn->data;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
@@ -186,11 +186,12 @@ static void listenTlsReady(struct connection *conn, const char *error) {
         return;
     }
     authNewClient(c);
-    listenTakeCertificateUser(c, conn);
+    listenSetCertificateUser(c, conn);
     clientstats.connections++;
 }
 
-/* A client from the beginning, so that time-outs, CLIENT LIST and maxclients see those that shake hands. */
+/* The client exists from the beginning, so that time-outs, CLIENT LIST and maxclients include clients
+ * in the handshake. */
 static void listenAcceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
     int64_t most = tls_accepts_per_cycle;
@@ -210,9 +211,9 @@ static void listenAcceptTls(struct aeEventLoop *el, int fd, void *data, int mask
     }
 }
 
-static void listenAcceptAgain(void) {
-    if (!resting) return;
-    resting = false;
+static void listenResumeAccepting(void) {
+    if (!paused) return;
+    paused = false;
     listenStartReading(&tcp);
     listenStartReading(&tls);
     if (unix_fd >= 0) aeCreateFileEvent(server_el, unix_fd, AE_READABLE, listenAcceptUnix, NULL);
@@ -220,7 +221,7 @@ static void listenAcceptAgain(void) {
 
 /* ---- Listen ---- */
 
-static void listenCloseGroup(struct group *g) {
+static void listenCloseGroup(struct listenGroup *g) {
     for (int i = 0; i < g->count; i++) {
         aeDeleteFileEvent(server_el, g->fds[i], AE_READABLE);
         close(g->fds[i]);
@@ -228,7 +229,7 @@ static void listenCloseGroup(struct group *g) {
     g->count = 0;
 }
 
-static bool listenOpenGroup(struct group *g) {
+static bool listenOpenGroup(struct listenGroup *g) {
     if (g->port == 0) return true;
     char err[256];
     const char *failed;
@@ -265,7 +266,7 @@ static void listenOpenUnix(void) {
     aeCreateFileEvent(server_el, unix_fd, AE_READABLE, listenAcceptUnix, NULL);
 }
 
-static void listenOpenOrExit(struct group *g) {
+static void listenOpenOrExit(struct listenGroup *g) {
     if (listenOpenGroup(g)) return;
     serverLog(LL_WARNING, "Listening on port %d (%s) failed, so the server exits", (int)g->port, g->name);
     exit(1);
@@ -350,7 +351,7 @@ int listenMaxFds(void) {
 
 /* ---- Directives ---- */
 
-/* For connections that are still to come. */
+/* Applies to new connections. */
 static bool listenApplyKeepalive(const char **err) {
     (void)err;
     for (int i = 0; i < tcp.count; i++) netSetInherited(tcp.fds[i], (int)tcp_keepalive);
@@ -377,8 +378,8 @@ static bool listenApplyMaxclients(const char **err) {
     return true;
 }
 
-/* When it fails, the registry puts the old value back and calls it again. */
-static bool listenReopen(struct group *g, const char **err) {
+/* If it fails, the registry restores the old value and calls it again. */
+static bool listenReopen(struct listenGroup *g, const char **err) {
     if (!started) return true;
     listenCloseGroup(g);
     if (listenOpenGroup(g)) return true;
@@ -439,7 +440,7 @@ static sds listenGetBind(const struct configDirective *d) {
     return s;
 }
 
-static sds listenGroupInfo(sds s, int *n, const struct group *g) {
+static sds listenGroupInfo(sds s, int *n, const struct listenGroup *g) {
     if (g->count == 0) return s;
     s = sdscatprintf(s, "listener%d:name=%s", (*n)++, g->name);
     for (int i = 0; i < bind_count; i++) s = sdscatprintf(s, ",bind=%s", bind_addr[i]);
@@ -483,7 +484,7 @@ void listenRegister(void) {
     bind_addr[1] = sdsnew("-::*");
     bind_count = 2;
     configRegister(directives, sizeof directives / sizeof *directives);
-    cronRegister(listenAcceptAgain, ACCEPT_REST_MS);
+    cronRegister(listenResumeAccepting, ACCEPT_PAUSE_MS);
     infoRegister("server", listenServerInfo);
     infoRegister("clients", listenClientsInfo);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lolwut.c - LOLWUT, a drawing and the version.
+/* lolwut.c - LOLWUT: a drawing and the version.
  *
- * The drawing is a town by the water: every tower is a node of a skip list, as high as chance has made it,
- * the way sorted sets are kept here. The lights are on where somebody is up late. */
+ * The drawing is a town by the water. Every tower is a node of a skip list with its random height, like the
+ * nodes of sorted sets. */
 #include "base/num.h"
 #include "base/random.h"
 #include "base/sds.h"
@@ -17,8 +17,8 @@
 #define DEFAULT_ROWS    12
 #define COLUMNS_MAX     200
 #define ROWS_MAX        60
-#define TOWER_WIDTH     3 /* with the street beside it */
-#define TALLER          2 /* one tower in so many has one level more */
+#define TOWER_WIDTH     3 /* including the street beside it */
+#define TALLER          2 /* one tower in so many has one more level */
 
 static int lolwutSkylineHeight(int rows) {
     int height = 1;
@@ -38,7 +38,7 @@ static sds lolwutDrawSkyRow(sds s, const int *heights, int towers, int level) {
     return sdscat(s, "\n");
 }
 
-/* Appends a drawing of so many characters by so many lines, another one each time. */
+/* Appends a drawing of the given size, which differs each time. */
 static sds lolwutDraw(sds s, int columns, int rows) {
     int towers = columns / TOWER_WIDTH;
     int *heights = zmalloc((size_t)towers * sizeof *heights);
@@ -54,7 +54,7 @@ static int64_t lolwutClamp(int64_t v, int64_t low, int64_t high) {
     return v < low ? low : v > high ? high : v;
 }
 
-/* LOLWUT [VERSION version [columns [rows]]]. Versions that have no drawing show only the server's. */
+/* LOLWUT [VERSION version [columns [rows]]]. Versions without a drawing show the server's version only. */
 void lolwutCommand(struct client *c) {
     int64_t version = DRAWING_VERSION, columns = DEFAULT_COLUMNS, rows = DEFAULT_ROWS;
     if (c->argc >= 3 && strIs(c->argv[1], "version")) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - the only place that names every module: start-up in order, then the loop. */
+/* main.c - start-up, then the event loop. This is the only file that names every module. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,8 +141,8 @@ static void mainLoadStdin(void) {
     sdsfree(text);
 }
 
-/* "--name v1 v2 --other v" becomes one configuration line per option. Right behind a name, even a word that
- * begins with dashes is a value; only --save and --sentinel may stand alone. */
+/* Turns "--name v1 v2 --other v" into one configuration line per option. The word behind a name is its value
+ * even if it begins with dashes; only --save and --sentinel may have none. */
 static void mainLoadOptions(int argc, char **argv) {
     sds text = sdsempty();
     bool needs_value = false;
@@ -160,8 +160,8 @@ static void mainLoadOptions(int argc, char **argv) {
     sdsfree(text);
 }
 
-/* First words that ask for something else than a server. Does not return when it was one of them. */
-static void mainOtherJobs(int argc, char **argv) {
+/* Handles arguments that request something else than a server, and exits then. */
+static void mainHandleInfoOptions(int argc, char **argv) {
     if (argc < 2) return;
     if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
         mainPrintVersion();
@@ -175,10 +175,10 @@ static void mainOtherJobs(int argc, char **argv) {
     if (!strcmp(argv[1], "--test-memory")) exit(testMemoryMain(argc - 2, argv + 2));
 }
 
-/* The file, standard input, the options: what comes later wins. */
+/* Loads the file, standard input, and the options; later values win. */
 static void mainLoadConfiguration(int argc, char **argv) {
     int next = 1;
-    mainOtherJobs(argc, argv);
+    mainHandleInfoOptions(argc, argv);
     if (argc > 1) {
         if (argv[1][0] != '-') {
             configLoadFile(argv[1]);
@@ -219,10 +219,9 @@ static void mainRegisterCommands(void) {
     commandRegister(commandsTransactions);
 }
 
-/* Most modules register their commands, directives, INFO fields and jobs in any order (tests pass in
- * shuffled orders): nothing runs yet, and what is shown or asked in an order has a table of its own for that
- * (registry/info_order.c, command/admission.c). They stand by layers. Only commandCoreInit comes before all,
- * since it makes the table that commandRegister fills. */
+/* Inits that register commands, directives, INFO fields, jobs. Their order has no effect, so they stand by
+ * layer: nothing runs before all are registered, and what is shown or checked in an order has a table of its
+ * own for that (registry/info_order.c, command/admission.c). The tests pass with shuffled tables. */
 // clang-format off
 static void (*const modules[])(void) = {
     /* registry */
@@ -251,41 +250,42 @@ static void (*const modules[])(void) = {
     watchdogRegister, debugInit, mainRegisterCommands,
 };
 
-/* Hooks run in the order in which these modules register them: when a client is freed, after a call, between
- * two calls, and before the loop sleeps. */
+/* Inits that register hooks, too. Hooks of one kind run in the order of registration: when a client is freed,
+ * before and after a call, between two calls, before the loop sleeps. The comments say which init has to
+ * stand where and why; no other dependency is known. */
 static void (*const modules_in_order[])(void) = {
     clientEvictInit, clientOutputInit, clientSessionInit,
-    /* Clients whose user is gone are closed before blocked clients are served. */
+    /* authInit before blockingInit: clients of a deleted user are closed before blocked ones are served. */
     authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, monitorInit, childInit,
-    /* A client's memory is counted after blocked clients have been served, with what that has changed. */
+    /* evictAdmissionInit after blockingInit: clients' memory is counted after blocked ones were served. */
     evictAdmissionInit,
-    /* The append-only file is written and synced before the others look at what is synced: WAITAOF, a shutdown
-     * that waits for replicas, and a replica's acknowledgement to its primary. */
+    /* aofInit before the others: the append-only file is written and synced before they check what is synced
+     * (WAITAOF, a shutdown that waits for replicas, a replica's acknowledgement to its primary). */
     aofInit, waitInit, shutdownRegister, replicationInit, clusterInit,
-    /* The hooks of loaded modules and of the metrics port see a call after the server's own have seen it. */
+    /* Last, because the hooks of loaded modules and of the metrics port follow those of the server. */
     moduleInit, sentinelInit, webInit,
 };
 // clang-format on
 
 static void mainRegisterModules(void) {
-    commandCoreInit();
+    commandCoreInit(); /* makes the table of commands, which the other inits fill */
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) modules[i]();
     for (size_t i = 0; i < sizeof modules_in_order / sizeof *modules_in_order; i++) modules_in_order[i]();
-    if (!sentinel_mode) atExitRegister(aofOnShutdown); /* snapshotOnExit comes after it, in mainRunServer */
+    if (!sentinel_mode) atExitRegister(aofOnShutdown); /* mainRunServer registers snapshotOnExit behind it */
 }
 
 static void mainEndTurn(struct aeEventLoop *el) {
     connServePending(el);
     blockingHandleReady();
-    turnRun(); /* clients unblocked since */
+    turnRun(); /* clients that have been unblocked since */
     beforeSleepRun();
     clientsWritePending();
     clientFreeClosed();
     ioThreadsFlush();
 }
 
-/* As long as threads bring requests, the main thread takes them without a look at its own sockets and timers
- * in between: that look costs as much as some requests do. */
+/* While threads bring requests, the main thread executes them without checking its own sockets and timers in
+ * between, since that costs as much as several requests. */
 static inline void mainEndTurns(struct aeEventLoop *el) {
     mainEndTurn(el);
     for (ioThreadsTurnBegins(); ioThreadsReceiveMore(); mainEndTurn(el)) {
@@ -318,7 +318,7 @@ static void mainAfterSleep(struct aeEventLoop *el) {
 }
 
 static void mainBeforeSleepWithModules(struct aeEventLoop *el) {
-    moduleTurnEnds();
+    moduleRunPostedCalls();
     mainEndTurns(el);
     serverEvent(SERVER_LOOP, EVENT_STARTED, NULL);
     mainGoToSleep(el);
@@ -329,7 +329,7 @@ static void mainAfterSleepWithModules(struct aeEventLoop *el) {
     serverEvent(SERVER_LOOP, EVENT_ENDED, NULL);
 }
 
-static void mainModulesCameOrWent(bool any) {
+static void mainSetLoopHooks(bool any) {
     aeSetBeforeSleep(server_el, any ? mainBeforeSleepWithModules : mainBeforeSleep);
     aeSetAfterSleep(server_el, any ? mainAfterSleepWithModules : mainAfterSleep);
 }
@@ -352,11 +352,11 @@ static void mainCreateLoop(void) {
     aeSetBeforeSleep(server_el, mainBeforeSleep);
     aeSetAfterSleep(server_el, mainAfterSleep);
     aeSetAfterEvents(server_el, mainAfterEvents);
-    moduleOnPresence(mainModulesCameOrWent);
+    moduleOnPresence(mainSetLoopHooks);
     aeCreateTimeEvent(server_el, 1, serverCron, NULL);
 }
 
-static void mainGreet(int argc) {
+static void mainLogStart(int argc) {
     serverLog(LL_NOTICE, "Valkey is starting");
     serverLog(LL_NOTICE, "Version %s, %d bits, commit %s, modified %d, process %d", VALKEY_VERSION,
               (int)sizeof(long) * 8, build_commit, build_modified, (int)getpid());
@@ -377,7 +377,7 @@ static const char *mainProgramName(char **argv) {
     return slash ? slash + 1 : argv[0];
 }
 
-/* Known before anything is registered. */
+/* Tells whether this is a Sentinel. It has to be known before anything is registered. */
 static bool mainIsSentinel(int argc, char **argv) {
     if (strstr(mainProgramName(argv), "valkey-sentinel") || strstr(mainProgramName(argv), "redis-sentinel"))
         return true;
@@ -387,23 +387,22 @@ static bool mainIsSentinel(int argc, char **argv) {
     return false;
 }
 
-/* The same program under another name is another tool. Returns only when it is the server. */
-static void mainOtherFaces(int argc, char **argv) {
+/* Under another name, the program is another tool. Returns only if it is the server. */
+static void mainRunOtherTool(int argc, char **argv) {
     static const struct {
         const char *name;
         int (*main)(int argc, char **argv);
-    } faces[] = {
+    } tools[] = {
         {"check-rdb", checkRdbMain},
         {"check-aof", checkAofMain},
     };
     const char *name = mainProgramName(argv);
-    for (size_t i = 0; i < sizeof faces / sizeof *faces; i++) {
-        if (strstr(name, faces[i].name)) exit(faces[i].main(argc, argv));
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        if (strstr(name, tools[i].name)) exit(tools[i].main(argc, argv));
     }
 }
 
-/* A Sentinel has no data (its clients point at databases that stay empty), and nothing that comes with them.
- */
+/* Runs a Sentinel, which has no data: its clients use databases that stay empty. */
 static void mainRunSentinel(void) {
     dbInit();
     aclStart();
@@ -456,15 +455,15 @@ int main(int argc, char **argv) {
     sentinel_mode = mainIsSentinel(argc, argv);
     if (sentinel_mode) logSetRole('X');
     mainRegisterModules();
-    mainOtherFaces(argc, argv);
+    mainRunOtherTool(argc, argv);
     mainLoadConfiguration(argc, argv);
     processLogStart();
     if (sentinel_mode) sentinelApplyConfig();
     latencyStart();
     commandlogRefreshLimits();
     processStart();
-    mainGreet(argc);
-    if (!sentinel_mode) absentFeaturesReport(); /* it does without data in any case */
+    mainLogStart(argc);
+    if (!sentinel_mode) absentFeaturesReport(); /* a Sentinel has no use for them anyway */
     crashInit();
     watchdogInit();
     mainCreateLoop();

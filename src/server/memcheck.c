@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memcheck.c - Part of crash.h: is the memory itself broken?
+/* memcheck.c - a memory test for the crash report. Part of crash.h.
  *
- * Each page of the process that is in memory and belongs to no file is written with patterns, read back, and
- * gets its contents back. That finds bits that are stuck, when the caches let the writes through; passing
- * proves nothing. Only for a process that ends anyway: other threads may stumble over the patterns. */
+ * Each resident page of the process that belongs to no file is written with patterns and read back; then its
+ * contents are restored. This finds stuck bits if the caches write through; passing proves nothing. It is
+ * only for a process that ends anyway, since other threads may read the patterns. */
 #define _GNU_SOURCE /* mincore */
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@
 #define REGIONS_MAX 1024
 #define PAGE        4096
 #define CHUNK_PAGES 4096
-#define TIME_MAX_US 10000000 /* the report has little more (crash.c) */
+#define TIME_MAX_US 10000000 /* crash.c gives the test little more */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
 #elif defined(__has_feature)
@@ -30,29 +30,29 @@
 #define SANITIZED false
 #endif
 
-struct region {
+struct memcheckRegion {
     uintptr_t start, end;
 };
 
-struct result {
+struct memcheckResult {
     size_t errors, pages;
     int64_t deadline_us;
 };
 
-static struct region regions[REGIONS_MAX];
+static struct memcheckRegion regions[REGIONS_MAX];
 static uint64_t saved[PAGE / sizeof(uint64_t)];
 
-/* "7f0000000000-7f0000021000 rw-p 00000000 00:00 0 [name]" */
-static bool memcheckParseLine(const char *line, struct region *r) {
+/* Parses "7f0000000000-7f0000021000 rw-p 00000000 00:00 0 [name]". */
+static bool memcheckParseLine(const char *line, struct memcheckRegion *r) {
     char permissions[8], name[64] = "";
     unsigned long start, end, inode;
     if (sscanf(line, "%lx-%lx %7s %*s %*s %lu %63s", &start, &end, permissions, &inode, name) < 4)
         return false;
-    *r = (struct region){start, end};
+    *r = (struct memcheckRegion){start, end};
     return permissions[0] == 'r' && permissions[1] == 'w' && inode == 0 && name[0] == 0;
 }
 
-static bool memcheckContains(const struct region *r, const void *p) {
+static bool memcheckContains(const struct memcheckRegion *r, const void *p) {
     return (uintptr_t)p >= r->start && (uintptr_t)p < r->end;
 }
 
@@ -62,8 +62,8 @@ static int memcheckFindRegions(void) {
     FILE *f = fopen("/proc/self/maps", "re");
     if (!f) return 0;
     while (count < REGIONS_MAX && fgets(line, sizeof line, f)) {
-        struct region *r = &regions[count];
-        /* Not what we stand on ourselves: our stack and our own data. */
+        struct memcheckRegion *r = &regions[count];
+        /* without our own stack and data */
         if (memcheckParseLine(line, r) && !memcheckContains(r, &count) && !memcheckContains(r, saved))
             count++;
     }
@@ -89,8 +89,9 @@ static size_t memcheckTestPage(uint64_t *page) {
     return errors;
 }
 
-/* The pages of a region that are in memory, found out for many at a time. False: no time left. */
-static bool memcheckTestRegion(const struct region *r, struct result *result) {
+/* Tests the resident pages of a region; mincore finds them for many pages at a time. Returns false if time
+ * has run out. */
+static bool memcheckTestRegion(const struct memcheckRegion *r, struct memcheckResult *result) {
     static unsigned char resident[CHUNK_PAGES];
     for (uintptr_t chunk = r->start; chunk < r->end; chunk += CHUNK_PAGES * PAGE) {
         size_t left = (r->end - chunk) / PAGE, n = left < CHUNK_PAGES ? left : CHUNK_PAGES;
@@ -106,8 +107,8 @@ static bool memcheckTestRegion(const struct region *r, struct result *result) {
 }
 
 size_t crashTestMemory(void) {
-    struct result result = {.deadline_us = monotonicUs() + TIME_MAX_US};
-    /* A sanitizer's own tables must not change, and are as large as the address space. */
+    struct memcheckResult result = {.deadline_us = monotonicUs() + TIME_MAX_US};
+    /* A sanitizer's tables must not change, and are as large as the address space. */
     int count = SANITIZED ? 0 : memcheckFindRegions(), done = 0;
     while (done < count && memcheckTestRegion(&regions[done], &result)) done++;
     serverLog(LL_WARNING | LL_RAW, "Tested %zu pages in %d of %d regions: %zu errors.\n", result.pages, done,

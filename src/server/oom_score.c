@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oom_score.c - Part of process.h: oom-score-adj, which process the kernel kills first when memory runs out.
+/* oom_score.c - oom-score-adj, which tells the kernel which process to kill first when memory runs out.
+ * Part of process.h.
  *
- * The value of the role goes to /proc/self/oom_score_adj: as it is (absolute), or added to what stood there
- * when the server started (relative; yes means the same). */
+ * The value of the role is written to /proc/self/oom_score_adj: as it is (absolute), or added to the value
+ * at the start of the server (relative, or yes). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include "server/process.h"
 
 #define SCORE_PATH "/proc/self/oom_score_adj"
-#define SCORE_MAX  1000 /* what the kernel takes */
+#define SCORE_MAX  1000 /* limit of the kernel */
 #define VALUE_MAX  2000
 
 enum { OOM_NO, OOM_RELATIVE, OOM_ABSOLUTE };
@@ -26,7 +27,7 @@ static int mode;
 static int64_t values[OOM_ROLES] = {0, 200, 800};
 static enum oomRole current_role = OOM_PRIMARY;
 static int64_t score_at_start;
-static bool changed; /* it is ours now, and to be put back when the directive is turned off */
+static bool changed; /* we have changed it, and restore it when the directive is turned off */
 
 static int64_t oomScoreReadScore(void) {
     long score = 0;

@@ -34,7 +34,7 @@ static const char *const supervisor_names[] = {"no", "auto", "systemd", "upstart
 static bool daemonize, syslog_enabled, disable_thp, always_show_logo, set_proc_title;
 static sds pidfile, logfile, syslog_ident, locale_collate, title_template, server_cpulist;
 static int loglevel, log_format, log_timestamp, syslog_facility;
-static int supervised_mode, supervised; /* as configured, as found */
+static int supervised_mode, supervised; /* as configured; as detected */
 static bool pidfile_written, title_ready;
 
 /* ---- The log ---- */
@@ -92,7 +92,7 @@ static sds processGetDir(const struct configDirective *d) {
     return sdsnew(getcwd(buf, sizeof buf) ? buf : "");
 }
 
-/* The order of strings in SORT ... ALPHA; empty: what the environment says. */
+/* Sets the order of strings in SORT ... ALPHA; empty: that of the environment. */
 static bool processApplyLocale(const char **err) {
     if (setlocale(LC_COLLATE, locale_collate ? locale_collate : "")) return true;
     *err = "Invalid locale name";
@@ -111,7 +111,7 @@ static bool processValidLocale(const char *value, const char **err) {
 
 /* ---- The title ---- */
 
-/* Appends what a variable of the template stands for; NULL when there is no such variable. */
+/* Appends the value of a variable of the template. Returns NULL if there is no such variable. */
 static sds processTitleVariable(sds s, struct str name, const char *title) {
     sds value = NULL;
     if (strIs(name, "title")) return sdscat(s, title);
@@ -131,7 +131,7 @@ static sds processTitleVariable(sds s, struct str name, const char *title) {
     return NULL;
 }
 
-/* NULL: the template has an unknown variable, or a brace that nobody closes. */
+/* Returns NULL if the template has an unknown variable or an unclosed brace. */
 static sds processExpandTitle(const char *template, const char *title) {
     sds s = sdsempty();
     while (*template) {
@@ -160,7 +160,7 @@ static void processShowTitle(const char *title) {
 
 static bool processValidTemplate(const char *value, const char **err) {
     sds s = processExpandTitle(value, "");
-    bool ok = s && sdslen(s) > 0; /* a title of nothing but {title} would be none */
+    bool ok = s && sdslen(s) > 0; /* {title} alone would be an empty title */
     sdsfree(s);
     if (ok) return true;
     *err = "template format is invalid or contains unknown variables";
@@ -235,7 +235,7 @@ void processRegister(void) {
 
 /* ---- Supervisors ---- */
 
-/* One datagram to the socket that systemd has named. */
+/* Sends one datagram to systemd's socket. */
 static void processNotifySystemd(const char *text) {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -243,7 +243,7 @@ static void processNotifySystemd(const char *text) {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return;
     memcpy(addr.sun_path, path, strlen(path));
-    if (path[0] == '@') addr.sun_path[0] = 0; /* a name in the kernel, not in the file system */
+    if (path[0] == '@') addr.sun_path[0] = 0; /* an abstract socket */
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
     if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&addr, len) < 0)
         serverLog(LL_WARNING, "Can't notify systemd: %s", strerror(errno));
@@ -271,7 +271,7 @@ static void processFindSupervisor(void) {
     }
 }
 
-/* Upstart wants to see the process stop; it sends SIGCONT in return. */
+/* Stops the process, which is how Upstart learns that it is ready; Upstart sends SIGCONT then. */
 static void processStopForUpstart(void) {
     serverLog(LL_NOTICE, "Supervised by upstart. Stopping, to tell that the server is ready.");
     raise(SIGSTOP);
@@ -343,10 +343,11 @@ void processStart(void) {
     if (daemonize && supervised == SUPERVISED_NO) processBecomeDaemon();
     processWritePidFile();
     processForbidHugePages();
-    const char *advice = systemOvercommitAdvice(); /* or forks fail for memory that they would hardly use */
+    const char *advice =
+        systemOvercommitAdvice(); /* without overcommit, forks fail although they need little memory */
     if (advice) serverLog(LL_WARNING, "WARNING %s", advice);
     oomScoreSetRole(OOM_PRIMARY);
-    cpulistApply(server_cpulist); /* threads that start later inherit it */
+    cpulistApply(server_cpulist); /* threads inherit it */
 }
 
 void processReady(void) {

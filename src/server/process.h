@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* process.h - the process around the server: daemon, supervisor, pid file, log destination, working
- * directory, the title that ps shows, and what the kernel is told about it. */
+/* process.h - the process: daemon, supervisor, pid file, log destination, working directory, the title that
+ * ps shows, the kernel's out-of-memory score. */
 #pragma once
 
 #include <stdbool.h>
 
 void processRegister(void); /* directives, INFO process_supervised */
-/* Before anything else: makes room for the title, in the place of the arguments and the environment. */
+/* Runs before anything else: reserves space for the title where the arguments and the environment are. */
 void processInit(int argc, char **argv);
-const char *processProgram(void); /* what argv[0] was */
-void processLogStart(void);       /* to the file, and in the form, that the configuration tells */
-void processStart(void);          /* daemonize, pid file; after that */
-/* Where a person may be watching, or always-show-logo asks for it. False: it was not shown. */
+const char *processProgram(void); /* argv[0] */
+void processLogStart(void);       /* opens the log that the configuration names */
+void processStart(void);          /* then: daemonize, pid file */
+/* Shows the logo if a terminal is attached or always-show-logo is set. Returns whether it was shown. */
 bool processShowLogo(void);
-void processReady(void);         /* clients are served: tells the supervisor, sets the title */
-void processStopping(void);      /* tells the supervisor, removes the pid file */
-void processRemovePidFile(void); /* a signal handler may call it */
-/* process_title.c: puts the text where ps and top look; cut to the room that there is. */
+void processReady(void);         /* clients are served: informs the supervisor, sets the title */
+void processStopping(void);      /* informs the supervisor, removes the pid file */
+void processRemovePidFile(void); /* async-signal-safe */
+/* Sets the title that ps and top show, cut to the space there is (process_title.c). */
 void processSetTitle(const char *title);
 
-/* oom_score.c: what oom-score-adj-values has a value for. Children are told by themselves. */
+/* Roles that oom-score-adj-values has values for (oom_score.c). Child processes set theirs themselves. */
 enum oomRole { OOM_PRIMARY, OOM_REPLICA, OOM_CHILD, OOM_ROLES };
 void oomScoreSetRole(enum oomRole role);
 void oomScoreRegister(void);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* process_title.c - Part of process.h: the text that ps shows.
+/* process_title.c - the title that ps shows. Part of process.h.
  *
  *     argv[0] \0 argv[1] \0 ... environ[0] \0 environ[1] \0 ...     one piece of memory, made by the kernel
  *     title .......................................... \0 \0 \0
  *
- * The kernel shows what stands there. The arguments and the environment move away first, so that both stay
- * good. */
+ * The kernel shows the contents of that memory. The arguments and the environment are copied elsewhere
+ * first, so that both stay valid. */
 #define _GNU_SOURCE /* environ, program_invocation_name */
 
 #include <errno.h>
@@ -19,16 +19,17 @@ static char *title_start;
 static size_t title_size;
 static const char *program = "valkey-server";
 
-/* How far the strings of a vector follow each other from `end` on. */
-static char *processTitleEndOf(char **vector, char *end) {
+/* Returns how far the strings of a vector follow each other from `end` on. */
+static char *processTitleFindEnd(char **vector, char *end) {
     for (int i = 0; vector[i]; i++) {
         if (vector[i] == end) end += strlen(vector[i]) + 1;
     }
     return end;
 }
 
-/* Copies that live as long as the process. False: no memory, and nothing has changed. */
-static int processTitleMoveAway(char **vector) {
+/* Replaces the strings by copies that are never freed. Returns 0, having changed only what it copied, if
+ * memory is lacking. */
+static int processTitleCopyStrings(char **vector) {
     for (int i = 0; vector[i]; i++) {
         char *copy = strdup(vector[i]);
         if (!copy) return 0;
@@ -39,9 +40,9 @@ static int processTitleMoveAway(char **vector) {
 
 void processInit(int argc, char **argv) {
     if (argc < 1) return;
-    char *start = argv[0], *end = processTitleEndOf(environ, processTitleEndOf(argv, start));
+    char *start = argv[0], *end = processTitleFindEnd(environ, processTitleFindEnd(argv, start));
     char *name = strdup(program_invocation_name), *short_name = strdup(program_invocation_short_name);
-    if (!name || !short_name || !processTitleMoveAway(environ) || !processTitleMoveAway(argv)) return;
+    if (!name || !short_name || !processTitleCopyStrings(environ) || !processTitleCopyStrings(argv)) return;
     program_invocation_name = name;
     program_invocation_short_name = short_name;
     program = argv[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* restart.c - see restart.h. Everything that is open is closed by exec: files and sockets of the old life
- * must not reach the new one, whoever opened them. */
+/* restart.c - see restart.h. All descriptors are closed by exec, whoever opened them, so that the new
+ * server inherits none. */
 #include "server/restart.h"
 
 #include <errno.h>
@@ -40,8 +40,8 @@ static void restartCloseAllOnExec(void) {
     }
 }
 
-/* Returns only when it fails. */
-static void restartBeginAnew(int64_t delay_ms) {
+/* Starts the program again. Returns only on failure. */
+static void restartExec(int64_t delay_ms) {
     restartCloseAllOnExec();
     if (delay_ms) usleep((useconds_t)delay_ms * 1000);
     if (first_dir && chdir(first_dir) != 0)
@@ -50,8 +50,8 @@ static void restartBeginAnew(int64_t delay_ms) {
     serverLog(LL_WARNING, "Can't run %s: %s", program, strerror(errno));
 }
 
-/* False: an error was replied. */
-static bool restartTakeDelay(struct client *c, int64_t *ms) {
+/* Parses the delay. Returns false after replying an error. */
+static bool restartParseDelay(struct client *c, int64_t *ms) {
     *ms = 0;
     if (c->argc < 3) return true;
     if (!string2ll(c->argv[2], ms) || *ms > INT_MAX / 1000) {
@@ -62,32 +62,32 @@ static bool restartTakeDelay(struct client *c, int64_t *ms) {
     return true;
 }
 
-/* What was set while it ran is there in the next life, too, if there is a file for it. */
-static bool restartKeepConfiguration(void) {
+/* Saves changed directives if there is a configuration file. */
+static bool restartSaveConfiguration(void) {
     return !*configFilePath() || configRewrite(false);
 }
 
-/* What has been shut down cannot go on: when the new life fails then, the process ends. */
+/* After the shutdown the server cannot go on, so the process ends if the restart fails. */
 static void restartDebug(struct client *c) {
     int64_t delay_ms;
-    if (!restartTakeDelay(c, &delay_ms)) return;
-    if (!program[0] || access(program, X_OK) != 0 || !restartKeepConfiguration() ||
+    if (!restartParseDelay(c, &delay_ms)) return;
+    if (!program[0] || access(program, X_OK) != 0 || !restartSaveConfiguration() ||
         !shutdownPrepare(SHUTDOWN_NOW)) {
         replyError(c, "ERR failed to restart the server. Check server logs.");
         return;
     }
-    restartBeginAnew(delay_ms);
+    restartExec(delay_ms);
     _exit(1);
 }
 
 static void restartDebugCrashAndRecover(struct client *c) {
     int64_t delay_ms;
-    if (!restartTakeDelay(c, &delay_ms)) return;
+    if (!restartParseDelay(c, &delay_ms)) return;
     if (!program[0] || access(program, X_OK) != 0) {
         replyError(c, "ERR failed to restart the server. Check server logs.");
         return;
     }
-    restartBeginAnew(delay_ms);
+    restartExec(delay_ms);
     _exit(1);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* restart.h - DEBUG RESTART and CRASH-AND-RECOVER: the server begins anew as the same process, with the
- * arguments, environment and directory that it was started with. */
+/* restart.h - DEBUG RESTART and CRASH-AND-RECOVER: the server starts again in the same process, with its
+ * original arguments, environment and directory. */
 #pragma once
 
-void restartInit(int argc, char **argv); /* before anything changes the arguments or the directory */
+void restartInit(int argc, char **argv); /* before the arguments or the directory change */
 void restartRegister(void);              /* the subcommands of DEBUG */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_info.c - INFO about the process: what it is, its CPU time, its rates, its role.
- * Also TIME and ROLE. */
+/* server_info.c - INFO about the process: its version, its CPU time, its rates. Also TIME and ROLE. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 
 #include "server/server_info.h"
@@ -39,14 +38,14 @@ static int64_t started_us;
 
 static struct rate ops_rate, in_rate, out_rate, cycle_rate;
 
-/* ---- The event loop: a cycle is from waking up to going to sleep ---- */
+/* ---- The event loop: a cycle lasts from waking up to going to sleep ---- */
 
 static struct {
-    uint64_t cycles, ticks;                                        /* since the statistics were reset */
+    uint64_t cycles, ticks;                                        /* reset with the statistics */
     uint64_t woken_at, active_ticks;                               /* since the start */
-    uint64_t cron_ticks, longest_ticks, calls_at_wake, most_calls; /* as cycles */
-    uint64_t sample_cycles, sample_ticks;                          /* when the last sample was taken */
-    uint64_t mean_us[RATE_SAMPLES];                                /* of a cycle, in each sample */
+    uint64_t cron_ticks, longest_ticks, calls_at_wake, most_calls; /* reset with the statistics */
+    uint64_t sample_cycles, sample_ticks;                          /* at the last sample */
+    uint64_t mean_us[RATE_SAMPLES];                                /* mean duration of a cycle, per sample */
     int next;
 } loop;
 
@@ -114,11 +113,11 @@ const char *serverClockName(void) {
     return clock_name;
 }
 
-/* What stays what it was at the start. */
+/* Facts that do not change after the start. */
 static struct utsname system_name;
 static char executable[PATH_MAX];
 
-static void serverInfoAskSystem(void) {
+static void serverInfoReadSystem(void) {
     uname(&system_name);
     ssize_t n = readlink("/proc/self/exe", executable, sizeof executable - 1);
     executable[n < 0 ? 0 : n] = 0;
@@ -152,7 +151,7 @@ static sds serverInfoProcessServerInfo(sds s) {
     return infoField(s, "config_file:%s", configFilePath());
 }
 
-/* What does not happen here: the buffers of replies have one size. */
+/* Fields that are always 0: reply buffers have a fixed size here. */
 static sds serverInfoUnusedFields(sds s) {
     s = infoField(s, "reply_buffer_shrinks:0");
     return infoField(s, "reply_buffer_expands:0");
@@ -197,7 +196,7 @@ static sds serverDebugInfo(sds s) {
     return infoField(s, "eventloop_cmd_per_cycle_max:%llu", (unsigned long long)loop.most_calls);
 }
 
-/* Within EXEC, a script or a module's call time stands still, as it does for what expires. */
+/* The time stands still within EXEC, a script or a module's call, as it does for expiry. */
 void timeCommand(struct client *c) {
     int64_t now_us = call_running->outer ? cmd_time_us : ustime();
     replyArrayLen(c, 2);
@@ -218,7 +217,7 @@ void serverInfoRegister(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     started_us = ustime();
-    serverInfoAskSystem();
+    serverInfoReadSystem();
     randomHexChars(run_id, RUN_ID_LEN);
     infoRegister("server", serverInfoProcessServerInfo);
     infoRegister("stats", serverStatsInfo);

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 void serverInfoRegister(void);
-/* The event loop goes to sleep, and wakes up. */
+/* Called when the event loop goes to sleep and when it wakes up. */
 void serverInfoSleep(void);
 void serverInfoWake(void);
-void serverInfoCron(uint64_t ticks); /* its jobs have taken so long */
+void serverInfoCron(uint64_t ticks); /* jobs have taken so many ticks */
 const char *serverClockName(void);   /* "X86 TSC @ 2596 ticks/us" or "POSIX clock_gettime" */

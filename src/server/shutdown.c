@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shutdown.c - see shutdown.h. A signal only sets a flag and wakes the loop; the work is done before the loop
- * sleeps.
+/* shutdown.c - see shutdown.h. A signal only sets a flag and wakes the loop; the work is done before
+ * the loop sleeps.
  *
- *     asked for ─┬─▶ rooms save and flush ─▶ exit
- *                └─▶ writes paused, until all replicas have everything, shutdown-timeout is over, or ABORT */
+ *     requested ─┬─▶ modules save and flush ─▶ exit
+ *                └─▶ writes are paused until all replicas have everything, shutdown-timeout ends, or ABORT */
 #include "server/shutdown.h"
 
 #include <signal.h>
@@ -46,7 +46,7 @@
 static volatile sig_atomic_t signal_received;
 static int64_t timeout_s; /* shutdown-timeout */
 
-/* ---- What a signal means: shutdown-on-sigint, shutdown-on-sigterm ---- */
+/* ---- Options for signals: shutdown-on-sigint, shutdown-on-sigterm ---- */
 
 static int on_sigint, on_sigterm; /* SHUTDOWN_*; 0: default */
 
@@ -62,7 +62,7 @@ static const struct {
                     {"failover", SHUTDOWN_FAILOVER}};
 #define OPTION_COUNT (sizeof option_names / sizeof *option_names)
 
-/* The flag of an option, -1 when there is none of that name. */
+/* Returns the flag of an option, or -1. */
 static int shutdownOptionFlag(struct str name) {
     for (size_t k = 0; k < OPTION_COUNT; k++) {
         if (strIs(name, option_names[k].name)) return option_names[k].flag;
@@ -70,7 +70,7 @@ static int shutdownOptionFlag(struct str name) {
     return -1;
 }
 
-static int *shutdownOptionsOf(const struct configDirective *d) {
+static int *shutdownOptionVariable(const struct configDirective *d) {
     return strcmp(d->name, "shutdown-on-sigint") == 0 ? &on_sigint : &on_sigterm;
 }
 
@@ -90,12 +90,12 @@ static bool shutdownSetOptions(const struct configDirective *d, int argc, const 
         *err = "shutdown options SAVE and NOSAVE can't be used simultaneously";
         return false;
     }
-    *shutdownOptionsOf(d) = flags;
+    *shutdownOptionVariable(d) = flags;
     return true;
 }
 
 static sds shutdownGetOptions(const struct configDirective *d) {
-    int flags = *shutdownOptionsOf(d);
+    int flags = *shutdownOptionVariable(d);
     sds s = sdsempty();
     for (size_t k = 0; k < OPTION_COUNT; k++) {
         if (flags & option_names[k].flag)
@@ -112,7 +112,7 @@ static void shutdownOnSignal(int sig) {
         processRemovePidFile();
         _exit(1);
     }
-    if (loadingActive()) { /* there is nothing to lose yet */
+    if (loadingActive()) { /* nothing can be lost yet */
         logSignal("Received a signal to shut down while loading, so the server exits at once");
         processRemovePidFile();
         _exit(0);
@@ -123,7 +123,7 @@ static void shutdownOnSignal(int sig) {
     aeWakeup(server_el);
 }
 
-/* Who has asked; a signal has no name. */
+/* Logs which client requested the shutdown. c is NULL for a signal. */
 static void shutdownLogRequest(struct client *c) {
     if (!c || !c->conn) {
         serverLog(LL_NOTICE, "A shutdown was requested");
@@ -134,7 +134,7 @@ static void shutdownLogRequest(struct client *c) {
     sdsfree(who);
 }
 
-/* What replicas will miss that do not have everything up to there. */
+/* Logs the replicas that have not acknowledged everything up to offset. */
 static void shutdownLogReplicas(uint64_t offset) {
     size_t in_sync = 0;
     listForEach(&replicas, it) {
@@ -152,7 +152,7 @@ static void shutdownLogReplicas(uint64_t offset) {
     serverLog(LL_NOTICE, "%zu of %zu replicas are in sync when shutting down.", in_sync, replicas.length);
 }
 
-static bool shutdownLastThings(int flags, uint64_t offset) {
+static bool shutdownFinish(int flags, uint64_t offset) {
     shutdownLogReplicas(offset);
     if (!atExitRun(flags)) {
         serverLog(LL_WARNING, "Errors trying to shut down the server. Check the logs for more information.");
@@ -163,7 +163,7 @@ static bool shutdownLastThings(int flags, uint64_t offset) {
     replicasWriteLater();
     clientsWritePending();
     ioThreadsEnd();
-    clientsWritePending(); /* of those that were on their way home */
+    clientsWritePending(); /* of clients that were on their way back from I/O threads */
     processStopping();
     listenStop();
     webStop();
@@ -173,12 +173,12 @@ static bool shutdownLastThings(int flags, uint64_t offset) {
 
 bool shutdownPrepare(int flags) {
     shutdownLogRequest(callOwner());
-    return shutdownLastThings(flags, historyOffset());
+    return shutdownFinish(flags, historyOffset());
 }
 
-/* False when a room refuses. Does not return otherwise. */
+/* Exits, or returns false if a module vetoes. */
 static bool shutdownEndNow(int flags, uint64_t offset) {
-    if (!shutdownLastThings(flags, offset)) return false;
+    if (!shutdownFinish(flags, offset)) return false;
     moduleStop();
     serverLog(LL_WARNING, "%s is now ready to exit, bye bye...", sentinel_mode ? "Sentinel" : "Valkey");
     exit(0);
@@ -186,17 +186,17 @@ static bool shutdownEndNow(int flags, uint64_t offset) {
 
 /* ---- Waiting for replicas ---- */
 
-/* Writes are paused: what there is now is all that replicas have to get. What comes behind it only asks them
- * whether they have. */
+/* Writes are paused, so replicas need the stream up to `offset`. Behind it there are only
+ * requests for acknowledgements. */
 static struct {
     bool on;
     int flags;
     uint64_t offset;
     int64_t timer;
     int64_t until_ms;
-} waiting;
+} pending;
 
-static bool shutdownAllHave(uint64_t offset) {
+static bool shutdownReplicasHave(uint64_t offset) {
     listForEach(&replicas, it) {
         if (listEntry(it, struct replicaClient, node)->acked < offset) return false;
     }
@@ -212,64 +212,65 @@ static void shutdownEndOfWait(void *priv, struct client *c) {
     if (c->blocked && c->lastcmd && c->lastcmd->spec->proc == shutdownCommand) unblockWithTimeout(c);
 }
 
-/* The server goes on. */
+/* Lets the server continue. */
 static void shutdownStopWaiting(void) {
-    waiting.on = false;
+    pending.on = false;
     signal_received = 0;
-    if (waiting.timer) aeDeleteTimeEvent(server_el, waiting.timer);
+    if (pending.timer) aeDeleteTimeEvent(server_el, pending.timer);
     unpauseClients(PAUSE_SHUTDOWN);
     clientForEach(shutdownEndOfWait, NULL);
 }
 
 static int64_t shutdownOnDeadline(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
-    waiting.timer = 0;
-    if (!shutdownEndNow(waiting.flags, waiting.offset)) shutdownStopWaiting();
+    pending.timer = 0;
+    if (!shutdownEndNow(pending.flags, pending.offset)) shutdownStopWaiting();
     return AE_NOMORE;
 }
 
-/* A script that goes on and on keeps the stream from going on, too. What hands over to another node goes into
- * the stream behind the command that asked for it. */
+/* Tells whether the shutdown has to wait. It cannot within a running script, which keeps the stream from
+ * advancing. A handover to another node is put into the stream behind the command that requested it, so it
+ * waits for the end of that command. */
 static bool shutdownMustWait(int flags) {
     bool within_script = call_running && call_running->outer;
     if (within_script) return false;
     if (flags & SHUTDOWN_FAILOVER && call_running) return true;
-    return timeout_s && !(flags & SHUTDOWN_NOW) && !shutdownAllHave(historyOffset());
+    return timeout_s && !(flags & SHUTDOWN_NOW) && !shutdownReplicasHave(historyOffset());
 }
 
-/* Returns true when it will happen, false when a room has refused. */
-static bool shutdownShutDown(int flags) {
+/* Returns true if the shutdown will happen, false if a module vetoes. */
+static bool shutdownStart(int flags) {
     shutdownLogRequest(callOwner());
     if (flags & SHUTDOWN_SAFE && !clusterMayExit(flags & SHUTDOWN_FORCE)) return false;
     if (!shutdownMustWait(flags)) return shutdownEndNow(flags, historyOffset());
-    waiting.on = true;
-    waiting.flags = flags;
-    waiting.offset = historyOffset();
-    waiting.timer =
+    pending.on = true;
+    pending.flags = flags;
+    pending.offset = historyOffset();
+    pending.timer =
         aeCreateTimeEvent(server_el, flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000, shutdownOnDeadline, NULL);
-    waiting.until_ms = mstime() + (flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000);
+    pending.until_ms = mstime() + (flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000);
     replicasRequestAck();
     pauseClients(PAUSE_SHUTDOWN, PAUSE_WRITES, INT64_MAX);
     serverLog(LL_NOTICE, "The shutdown waits until the replicas have everything");
     return true;
 }
 
-static __attribute__((noinline)) void shutdownGoOnShuttingDown(void) {
-    if (waiting.on) {
-        if (shutdownAllHave(waiting.offset) && !shutdownEndNow(waiting.flags, waiting.offset))
+static __attribute__((noinline)) void shutdownContinue(void) {
+    if (pending.on) {
+        if (shutdownReplicasHave(pending.offset) && !shutdownEndNow(pending.flags, pending.offset))
             shutdownStopWaiting();
-    } else if (!shutdownShutDown(signal_received == SIGINT ? on_sigint : on_sigterm)) {
+    } else if (!shutdownStart(signal_received == SIGINT ? on_sigint : on_sigterm)) {
         signal_received = 0;
     }
 }
 
 static void shutdownBeforeSleep(void) {
-    if (__builtin_expect(waiting.on || signal_received, 0)) shutdownGoOnShuttingDown();
+    if (__builtin_expect(pending.on || signal_received, 0)) shutdownContinue();
 }
 
-/* A signal may have to wait, too: for the end of a script that goes on and on. */
+/* Without a wait, there may be a signal that has to wait for the end of a script. */
 static bool shutdownAbortWaiting(void) {
-    if (!waiting.on && !signal_received) return false;
+    if (!pending.on && !signal_received) return false;
     shutdownStopWaiting();
     serverLog(LL_NOTICE, "Shutdown manually aborted.");
     return true;
@@ -302,15 +303,15 @@ void shutdownCommand(struct client *c) {
         replyOk(c);
     else if (abort)
         replyError(c, "ERR No shutdown in progress.");
-    else if (waiting.on || shutdownShutDown(flags))
+    else if (pending.on || shutdownStart(flags))
         blockUninterruptibly(c, shutdownReplyErrors);
     else
         shutdownReplyErrors(c);
 }
 
 static sds shutdownInfo(sds s) {
-    if (!waiting.on) return s;
-    int64_t left_ms = waiting.until_ms - mstime();
+    if (!pending.on) return s;
+    int64_t left_ms = pending.until_ms - mstime();
     return infoField(s, "shutdown_in_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
 }
 

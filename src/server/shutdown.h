@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shutdown.h - the orderly end: signals, SHUTDOWN, and what has to happen before exit. */
+/* shutdown.h - orderly shutdown: signals, SHUTDOWN, and the steps before the exit. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +8,6 @@
 
 void shutdownInit(void);     /* signal handlers; after the event loop exists */
 void shutdownRegister(void); /* SHUTDOWN */
-/* At once all that has to happen before the exit, but for the exit itself. False when a room refuses
- * (registry/at_exit.h): the server goes on. */
+/* Does all steps before the exit without waiting. Returns false if a module vetoes (registry/at_exit.h);
+ * then the server continues. */
 bool shutdownPrepare(int flags);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stack_trace.c - see stack_trace.h.
  *
- * Only a thread itself can walk its stack. So the others are interrupted by a signal, one after another, and
- * write theirs while we wait; who does not answer in time (it may be deep in the kernel) is left out. Nothing
- * here allocates memory or takes locks: the thread that is interrupted, or that has crashed,
- * may hold them. */
+ * Only a thread itself can walk its stack. Therefore the other threads are interrupted by a signal, one
+ * after another, and write their stacks while we wait. A thread that does not answer in time (it may be deep
+ * in the kernel) is left out. Nothing here allocates memory or takes locks, since an interrupted or crashed
+ * thread may hold them. */
 #define _GNU_SOURCE
 
 #include "server/stack_trace.h"
@@ -34,7 +34,8 @@
 #define STACK_SIGNAL   SIGUSR2
 
 static sem_t answered;
-static _Atomic int asked; /* the thread that is to answer; what was written before it is asked, it may read */
+static _Atomic int
+    requested; /* the thread that shall answer; it may read what was written before this was set */
 
 static int stackTraceThreadId(void) {
     return (int)syscall(SYS_gettid);
@@ -53,13 +54,13 @@ static char *stackTraceAppendHex(char *p, uint64_t v) {
     return p;
 }
 
-/* A line "<file>(<function>+<offset>)[<address>]", of names no longer than is shown of them. */
+/* Writes "<file>(<function>+<offset>)[<address>]" with names cut to NAME_SHOWN_MAX. */
 static void stackTraceWriteFrame(void *frame) {
     char line[2 * NAME_SHOWN_MAX + 80], *p = line;
     size_t offset = 0;
     const char *file = "valkey-server", *name = symbolsFind(frame, &offset);
     Dl_info info;
-    if (!name && dladdr(frame, &info) && info.dli_fname) { /* of a library */
+    if (!name && dladdr(frame, &info) && info.dli_fname) { /* in a library */
         file = info.dli_fname;
         name = info.dli_sname ? info.dli_sname : "";
         offset = (size_t)((char *)frame - (char *)(info.dli_sname ? info.dli_saddr : info.dli_fbase));
@@ -79,7 +80,7 @@ static void stackTraceWriteFrames(void) {
     for (int i = 0; i < n; i++) stackTraceWriteFrame(frames[i]);
 }
 
-/* "\n<id> <name>[ *]\n", the star for the thread that asks. */
+/* Writes "\n<id> <name>[ *]\n", with a star for the thread that writes the report. */
 static void stackTraceWriteHead(int tid, bool asking) {
     char path[64], name[32] = "", line[128], *p = stackTraceAppend(path, "/proc/self/task/");
     p += ll2string(p, tid);
@@ -87,7 +88,7 @@ static void stackTraceWriteHead(int tid, bool asking) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, name, sizeof name - 1);
     if (fd >= 0) close(fd);
-    name[n > 0 ? n - 1 : 0] = 0; /* a newline ends it */
+    name[n > 0 ? n - 1 : 0] = 0; /* replaces the newline */
     p = stackTraceAppend(line, "\n");
     p += ll2string(p, tid);
     stackTraceAppend(stackTraceAppend(stackTraceAppend(stackTraceAppend(p, " "), name), asking ? " *" : ""),
@@ -98,15 +99,15 @@ static void stackTraceWriteHead(int tid, bool asking) {
 static void stackTraceOnStackSignal(int sig) {
     int self = stackTraceThreadId(), interrupted = errno;
     (void)sig;
-    if (atomic_load_explicit(&asked, memory_order_acquire) != self) return;
+    if (atomic_load_explicit(&requested, memory_order_acquire) != self) return;
     stackTraceWriteHead(self, false);
     stackTraceWriteFrames();
     sem_post(&answered);
     errno = interrupted;
 }
 
-/* Does the thread take the signal at all? Those of libraries may not. */
-static bool stackTraceListens(int tid) {
+/* Tells whether the thread accepts the signal. Threads of libraries may block it. */
+static bool stackTraceAcceptsSignal(int tid) {
     static char status[4096];
     char path[64], *p = stackTraceAppend(path, "/proc/self/task/");
     p += ll2string(p, tid);
@@ -119,29 +120,29 @@ static bool stackTraceListens(int tid) {
     return blocked && !(strtoull(blocked + strlen("SigBlk:\t"), NULL, 16) >> (STACK_SIGNAL - 1) & 1);
 }
 
-static bool stackTraceAskThread(int tid) {
+static bool stackTraceRequest(int tid) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += ANSWER_TIME_S;
-    atomic_store_explicit(&asked, tid, memory_order_release);
+    atomic_store_explicit(&requested, tid, memory_order_release);
     if (syscall(SYS_tgkill, getpid(), tid, STACK_SIGNAL) != 0) return false;
     return sem_timedwait(&answered, &until) == 0;
 }
 
-/* The ids of all threads, by the system call itself: opendir() allocates. */
+/* Lists the ids of all threads by system calls, because opendir() allocates memory. */
 static int stackTraceListThreads(int *tids, int max) {
-    struct entry {
+    struct directoryEntry {
         uint64_t inode, offset;
         uint16_t len;
         uint8_t type;
         char name[];
     };
-    _Alignas(struct entry) char buf[4096];
+    _Alignas(struct directoryEntry) char buf[4096];
     int count = 0, fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return 0;
     for (long n; (n = syscall(SYS_getdents64, fd, buf, sizeof buf)) > 0;) {
         for (long at = 0; at < n;) {
-            const struct entry *e = (const struct entry *)(buf + at);
+            const struct directoryEntry *e = (const struct directoryEntry *)(buf + at);
             int tid = atoi(e->name); /* 0: "." and ".." */
             if (tid > 0 && count < max) tids[count++] = tid;
             at += e->len;
@@ -163,9 +164,9 @@ void stackTraceWrite(const void *pc) {
     stackTraceWriteHead(self, true);
     stackTraceWriteFrames();
     for (int i = 0; i < count; i++) {
-        if (tids[i] == self || !stackTraceListens(tids[i])) continue;
+        if (tids[i] == self || !stackTraceAcceptsSignal(tids[i])) continue;
         expected++;
-        written += stackTraceAskThread(tids[i]);
+        written += stackTraceRequest(tids[i]);
     }
     char line[64], *p = stackTraceAppend(line, "\n");
     p += ll2string(p, written);
@@ -178,7 +179,7 @@ void stackTraceWrite(const void *pc) {
 
 void stackTraceInit(void) {
     void *warm[1];
-    backtrace(warm, 1); /* loads what it needs now, not in a handler */
+    backtrace(warm, 1); /* loads its library now instead of in a handler */
     symbolsOpen();
     sem_init(&answered, 0, 0);
     struct sigaction act = {.sa_handler = stackTraceOnStackSignal, .sa_flags = SA_RESTART};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stack_trace.h - the stacks of all threads, for the crash report and the watchdog. May be called from a
- * signal handler. */
+/* stack_trace.h - stack traces of all threads, for the crash report and the watchdog. Functions may be
+ * called from a signal handler. */
 #pragma once
 
 void stackTraceInit(void);
-/* Writes to the log where every thread is. pc: where the fault was, or NULL. */
+/* Writes the stacks of all threads to the log. pc: address of the fault, or NULL. */
 void stackTraceWrite(const void *pc);

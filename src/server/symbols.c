@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* symbols.c - see symbols.h.
  *
- * The dynamic linker knows only what the program exports. All functions are in the section .symtab of its
- * file, which is not loaded: the file is mapped as the server starts, which costs no memory as long as nobody
- * asks, and searched from one end to the other. */
+ * The dynamic linker knows exported names only. All functions are in the section .symtab of the program's
+ * file, which is not loaded. The file is mapped when the server starts, which costs no memory until it is
+ * read, and searched linearly. */
 #define _GNU_SOURCE
 
 #include "server/symbols.h"
@@ -16,16 +16,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *file; /* NULL: not mapped */
+static const char *file; /* the mapping; NULL: not mapped */
 static size_t file_size;
 static const ElfW(Sym) * symbols;
 static size_t symbol_count;
 static const char *names;
 static size_t names_size;
 
-extern const char __executable_start[], etext[]; /* of the linker */
+extern const char __executable_start[], etext[]; /* defined by the linker */
 
-static bool symbolsLies(size_t offset, size_t size) {
+static bool symbolsIsInFile(size_t offset, size_t size) {
     return offset <= file_size && size <= file_size - offset;
 }
 
@@ -43,7 +43,8 @@ static bool symbolsMapFile(void) {
 }
 
 static void symbolsUseTable(const ElfW(Shdr) * table, const ElfW(Shdr) * strings) {
-    if (!symbolsLies(table->sh_offset, table->sh_size) || !symbolsLies(strings->sh_offset, strings->sh_size))
+    if (!symbolsIsInFile(table->sh_offset, table->sh_size) ||
+        !symbolsIsInFile(strings->sh_offset, strings->sh_size))
         return;
     if (!strings->sh_size || file[strings->sh_offset + strings->sh_size - 1]) return;
     symbols = (const void *)(file + table->sh_offset);
@@ -55,8 +56,8 @@ static void symbolsUseTable(const ElfW(Shdr) * table, const ElfW(Shdr) * strings
 void symbolsOpen(void) {
     if (!symbolsMapFile()) return;
     const ElfW(Ehdr) *head = (const void *)file;
-    if (!symbolsLies(0, sizeof *head) ||
-        !symbolsLies(head->e_shoff, (size_t)head->e_shnum * sizeof(ElfW(Shdr))))
+    if (!symbolsIsInFile(0, sizeof *head) ||
+        !symbolsIsInFile(head->e_shoff, (size_t)head->e_shnum * sizeof(ElfW(Shdr))))
         return;
     const ElfW(Shdr) *sections = (const void *)(file + head->e_shoff);
     for (size_t i = 0; i < head->e_shnum; i++) {

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* Makes the program's own table of symbols readable. Once, before there are other threads: from then on they
- * all may look something up, in a signal handler, too. */
+/* Maps the program's own symbol table. Called once, before other threads exist. From then on any thread may
+ * look symbols up, also in a signal handler. */
 void symbolsOpen(void);
-/* The function that pc is in, and how far; NULL: it is not the program's, or the table was stripped off. */
+/* Finds the function that contains pc, and the offset in it. Returns NULL if pc is not in the program or
+ * it was stripped. */
 const char *symbolsFind(const void *pc, size_t *offset);

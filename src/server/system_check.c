@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* system_check.c - see system_check.h. A check that cannot find out says so, and is not a warning. */
+/* system_check.c - see system_check.h. A check that cannot determine its result is skipped,
+ * without a warning. */
 #include "server/system_check.h"
 
 #include <ctype.h>
@@ -17,31 +18,31 @@
 #include "base/zmalloc.h"
 
 #define CLOCK_READINGS 200000
-#define SLOW_CLOCK_NS  500 /* for one reading: it goes through the kernel, and is done for many commands */
+#define SLOW_CLOCK_NS  500 /* for one reading; more means a system call, and many commands read the clock */
 #define CLOCK_SOURCE   "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-#define BACKLOG        511   /* tcp-backlog as it is by default */
-#define FILES          10032 /* maxclients, and what the server needs besides */
-#define SWAPPINESS     10    /* more, and the kernel swaps memory out to keep files in its cache */
+#define BACKLOG        511   /* default of tcp-backlog */
+#define FILES          10032 /* maxclients and the server's own files */
+#define SWAPPINESS     10    /* with more, the kernel swaps memory out to keep files cached */
 #define ADVICE_MAX     1024
 #define TEXT_MAX       4096
 
 /* ---- The checks ---- */
 
-static const char unknown[] = "?"; /* instead of advice */
+static const char unknown[] = "?"; /* result of a check that cannot tell */
 
-/* The text of a file below the root of the system's files. False: there is none. */
-static bool systemCheckReadText(const char *root, const char *path, char *text, size_t room) {
+/* Reads a file below root. Returns false if there is none. */
+static bool systemCheckReadText(const char *root, const char *path, char *text, size_t size) {
     char whole[PATH_MAX];
     if (snprintf(whole, sizeof whole, "%s%s", root, path) >= (int)sizeof whole) return false;
     FILE *f = fopen(whole, "re");
     if (!f) return false;
-    size_t n = fread(text, 1, room - 1, f);
+    size_t n = fread(text, 1, size - 1, f);
     fclose(f);
     text[n] = 0;
     return n > 0;
 }
 
-/* The number a file begins with; -1: there is none. */
+/* Returns the number at the beginning of a file, or -1. */
 static int64_t systemCheckReadNumber(const char *root, const char *path) {
     char text[64];
     return systemCheckReadText(root, path, text, sizeof text) && isdigit((unsigned char)*text) ? atoll(text)
@@ -90,7 +91,7 @@ static const char *systemCheckHugePages(const char *root) {
            "yes, the default, the server leaves them off for itself.)";
 }
 
-static char advice[ADVICE_MAX]; /* with figures in it */
+static char advice[ADVICE_MAX]; /* for advice with numbers */
 
 static const char *systemCheckQueueOfConnections(const char *root) {
     int64_t most = systemCheckReadNumber(root, "/proc/sys/net/core/somaxconn");
@@ -121,7 +122,7 @@ static const char *systemCheckOpenFiles(const char *root) {
 static const char *systemCheckSwap(const char *root) {
     char text[TEXT_MAX];
     if (!systemCheckReadText(root, "/proc/swaps", text, sizeof text)) return unknown;
-    const char *second = strchr(text, '\n'); /* under the heading */
+    const char *second = strchr(text, '\n'); /* below the heading */
     int64_t swappiness = systemCheckReadNumber(root, "/proc/sys/vm/swappiness");
     if (!second || !second[1] || swappiness <= SWAPPINESS) return NULL;
     snprintf(
@@ -140,8 +141,8 @@ static const char *systemCheckZoneReclaim(const char *root) {
            "Run 'sysctl vm.zone_reclaim_mode=0', and add it to /etc/sysctl.conf.";
 }
 
-/* The limit of the control group (of a container); -1: there is none, or it is beyond the machine's memory.
- */
+/* Returns the memory limit of the control group (of a container), or -1 if there is none below the memory
+ * of the machine. */
 static int64_t systemCheckMemoryLimit(const char *root) {
     char text[TEXT_MAX];
     int64_t limit = systemCheckReadNumber(root, "/sys/fs/cgroup/memory.max");
@@ -174,10 +175,10 @@ static const char *systemCheckClockOfDay(const char *root) {
            "Run an NTP client, such as chrony or systemd-timesyncd.";
 }
 
-static const struct check {
+static const struct systemCheckItem {
     const char *name;
-    const char *(*advice)(const char *root); /* NULL: all is well; `unknown` */
-    bool note;                               /* worth to know, but nothing is wrong */
+    const char *(*advice)(const char *root); /* returns NULL if all is well, or `unknown` */
+    bool note;                               /* useful to know, but not a warning */
 } checks[] = {
     {"slow-clocksource", systemCheckSlowClock, false},
     {"xen-clocksource", systemCheckXenClock, false},
@@ -194,7 +195,7 @@ static const struct check {
 int systemCheck(const char *root, FILE *out) {
     int code = 0;
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        const struct check *check = &checks[i];
+        const struct systemCheckItem *check = &checks[i];
         const char *found = check->advice(root);
         if (!found) {
             fprintf(out, "[%s]...OK\n", check->name);
@@ -214,7 +215,7 @@ int systemCheck(const char *root, FILE *out) {
 
 static uint64_t systemCheckWordAt(size_t i, unsigned pass) {
     static const uint64_t patterns[PASSES] = {0, UINT64_MAX, 0x5555555555555555, 0xaaaaaaaaaaaaaaaa};
-    return patterns[pass] ^ i; /* an address line that is broken makes two words one */
+    return patterns[pass] ^ i; /* a broken address line would make two words one */
 }
 
 static size_t systemCheckTestPass(volatile uint64_t *words, size_t count, unsigned pass) {
@@ -227,13 +228,13 @@ static size_t systemCheckTestPass(volatile uint64_t *words, size_t count, unsign
 int testMemoryMain(int argc, char **argv) {
     int64_t megabytes = 0;
     if (argc < 1 || !string2ll(strOf(argv[0]), &megabytes) || megabytes < 1 || megabytes > INT64_MAX >> 20) {
-        fprintf(stderr, "--test-memory wants to know how many megabytes to test, e.g. --test-memory 4096\n");
+        fprintf(stderr, "--test-memory needs to know how many megabytes to test, e.g. --test-memory 4096\n");
         return 1;
     }
     size_t bytes = (size_t)megabytes << 20, errors = 0;
     uint64_t *words = ztrymalloc(bytes);
     if (!words) {
-        fprintf(stderr, "There are no %lld MB to be had\n", (long long)megabytes);
+        fprintf(stderr, "%lld MB of memory cannot be allocated\n", (long long)megabytes);
         return 1;
     }
     for (unsigned pass = 0; pass < PASSES; pass++) {

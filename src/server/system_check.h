@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* system_check.h - what the host should offer to a server: its memory, its clock, its settings. */
+/* system_check.h - checks of the host: its memory, its clock, its settings. */
 #pragma once
 
 #include <stdio.h>
 
 #include "base/sds.h"
 
-/* What is wrong with vm.overcommit_memory, and what to do about it; NULL: nothing. */
+/* Returns what is wrong with vm.overcommit_memory and how to fix it, or NULL. */
 const char *systemOvercommitAdvice(void);
 
-/* --check-system: prints a line for each check to `out`, and what to do about it where something is wrong.
- * root: what stands before /proc and /sys, "" but in tests. Returns the exit code: 1 when one of them warns.
- */
+/* --check-system: prints a line for each check to `out`, with advice for those that warn. root precedes
+ * /proc and /sys; it is "" except in tests. Returns the exit code: 1 if a check warns. */
 int systemCheck(const char *root, FILE *out);
-/* --test-memory <megabytes>, the words behind it. Returns the exit code. */
+/* --test-memory <megabytes>. argv has the words behind it. Returns the exit code. */
 int testMemoryMain(int argc, char **argv);

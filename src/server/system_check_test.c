@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of system_check.h, with files of the system as the tests want them. */
+/* Unit tests of system_check.h, with system files in a directory of their own. */
 #define _GNU_SOURCE /* nftw */
 #include "server/system_check.h"
 
@@ -16,8 +16,8 @@
 
 static char root[] = "/tmp/system_check_XXXXXX";
 
-/* Writes the file, and the folders it is in. */
-static void setFile(const char *path, const char *text) {
+/* Writes a file and makes its folders. */
+static void systemCheckTestSetFile(const char *path, const char *text) {
     char whole[512];
     snprintf(whole, sizeof whole, "%s%s", root, path);
     for (char *slash = whole + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
@@ -30,7 +30,7 @@ static void setFile(const char *path, const char *text) {
     fclose(f);
 }
 
-/* What is printed of that check, up to the next one. */
+/* Returns the output for one check. */
 static const char *systemCheckTestVerdict(const char *name, int *code) {
     static char text[16384], of_check[4096];
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -46,7 +46,7 @@ static const char *systemCheckTestVerdict(const char *name, int *code) {
     return of_check;
 }
 
-static void assertVerdict(const char *name, const char *expected, const char *advice) {
+static void systemCheckTestAssert(const char *name, const char *expected, const char *advice) {
     int code;
     const char *text = systemCheckTestVerdict(name, &code);
     assert_memory_equal(text, expected, strlen(expected));
@@ -70,13 +70,13 @@ static void testNumbers(void **state) {
         {"zone-reclaim", "/proc/sys/vm/zone_reclaim_mode", "0\n", "3\n", "WARNING", "zone_reclaim_mode=0"},
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        setFile(checks[i].path, checks[i].bad);
-        assertVerdict(checks[i].name, checks[i].word, checks[i].advice);
-        setFile(checks[i].path, checks[i].good);
-        assertVerdict(checks[i].name, "OK", NULL);
-        setFile(checks[i].path, "");
-        assertVerdict(checks[i].name, "skipped", NULL);
-        setFile(checks[i].path, checks[i].good);
+        systemCheckTestSetFile(checks[i].path, checks[i].bad);
+        systemCheckTestAssert(checks[i].name, checks[i].word, checks[i].advice);
+        systemCheckTestSetFile(checks[i].path, checks[i].good);
+        systemCheckTestAssert(checks[i].name, "OK", NULL);
+        systemCheckTestSetFile(checks[i].path, "");
+        systemCheckTestAssert(checks[i].name, "skipped", NULL);
+        systemCheckTestSetFile(checks[i].path, checks[i].good);
     }
 }
 
@@ -84,47 +84,47 @@ static void testSwap(void **state) {
     (void)state;
     const char *none = "Filename Type Size Used Priority\n",
                *some = "Filename Type Size Used Priority\n/swapfile file 1048572 0 -2\n";
-    setFile("/proc/swaps", none);
-    setFile("/proc/sys/vm/swappiness", "60\n");
-    assertVerdict("swap", "OK", NULL);
-    setFile("/proc/swaps", some);
-    assertVerdict("swap", "NOTE", "vm.swappiness is 60");
-    setFile("/proc/sys/vm/swappiness", "10\n");
-    assertVerdict("swap", "OK", NULL);
+    systemCheckTestSetFile("/proc/swaps", none);
+    systemCheckTestSetFile("/proc/sys/vm/swappiness", "60\n");
+    systemCheckTestAssert("swap", "OK", NULL);
+    systemCheckTestSetFile("/proc/swaps", some);
+    systemCheckTestAssert("swap", "NOTE", "vm.swappiness is 60");
+    systemCheckTestSetFile("/proc/sys/vm/swappiness", "10\n");
+    systemCheckTestAssert("swap", "OK", NULL);
 }
 
 static void testMemoryOfContainer(void **state) {
     (void)state;
-    setFile("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree: 1 kB\n");
-    assertVerdict("container-memory", "OK", NULL);
-    setFile("/sys/fs/cgroup/memory.max", "max\n");
-    assertVerdict("container-memory", "OK", NULL);
-    setFile("/sys/fs/cgroup/memory.max", "1073741824\n");
-    assertVerdict("container-memory", "NOTE", "maxmemory to 768mb");
-    setFile("/sys/fs/cgroup/memory.max", "max\n");
-    setFile("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2147483648\n");
-    assertVerdict("container-memory", "NOTE", "may use 2048 MB");
-    setFile("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "9223372036854771712\n"); /* version 1 without a limit */
-    assertVerdict("container-memory", "OK", NULL);
+    systemCheckTestSetFile("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree: 1 kB\n");
+    systemCheckTestAssert("container-memory", "OK", NULL);
+    systemCheckTestSetFile("/sys/fs/cgroup/memory.max", "max\n");
+    systemCheckTestAssert("container-memory", "OK", NULL);
+    systemCheckTestSetFile("/sys/fs/cgroup/memory.max", "1073741824\n");
+    systemCheckTestAssert("container-memory", "NOTE", "maxmemory to 768mb");
+    systemCheckTestSetFile("/sys/fs/cgroup/memory.max", "max\n");
+    systemCheckTestSetFile("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2147483648\n");
+    systemCheckTestAssert("container-memory", "NOTE", "may use 2048 MB");
+    systemCheckTestSetFile("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                           "9223372036854771712\n"); /* version 1 without a limit */
+    systemCheckTestAssert("container-memory", "OK", NULL);
 }
 
-/* Notes alone do not make it fail. */
+/* Notes alone do not change the exit code. */
 static void testCode(void **state) {
     (void)state;
     int code;
-    setFile("/proc/swaps", "Filename\n/swapfile\n");
-    setFile("/proc/sys/vm/swappiness", "60\n");
+    systemCheckTestSetFile("/proc/swaps", "Filename\n/swapfile\n");
+    systemCheckTestSetFile("/proc/sys/vm/swappiness", "60\n");
     assert_memory_equal(systemCheckTestVerdict("swap", &code), "NOTE", 4);
     bool slow = strncmp(systemCheckTestVerdict("slow-clocksource", &code), "OK", 2) != 0;
     bool other = strncmp(systemCheckTestVerdict("open-files", &code), "OK", 2) != 0 || slow;
-    assert_int_equal(code, other); /* the two that ask the system itself */
-    setFile("/proc/sys/vm/overcommit_memory", "0\n");
+    assert_int_equal(code, other); /* the two checks of the machine itself */
+    systemCheckTestSetFile("/proc/sys/vm/overcommit_memory", "0\n");
     systemCheckTestVerdict("swap", &code);
     assert_int_equal(code, 1);
 }
 
-static int removeOne(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+static int systemCheckTestRemove(const char *path, const struct stat *st, int type, struct FTW *ftw) {
     (void)st, (void)type, (void)ftw;
     return remove(path);
 }
@@ -136,7 +136,7 @@ static int systemCheckTestSetup(void **state) {
 
 static int systemCheckTestTeardown(void **state) {
     (void)state;
-    return nftw(root, removeOne, 8, FTW_DEPTH | FTW_PHYS);
+    return nftw(root, systemCheckTestRemove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 int main(void) {

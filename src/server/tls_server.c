@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tls_server.c - see tls_server.h.
  *
- * A change makes a new context from all directives, and exchanges it for the old one only when it is whole.
- * Files are read again also when their names stay: CONFIG SET tls-cert-file with the same name is how a
- * renewed certificate is taken into use. While there is no TLS port, nothing is made, so directives can be
- * set one by one. With tls-auto-reload-interval the files' times are looked at now and then, and a file that
- * has changed is taken into use by itself. */
+ * A change makes a new context from all directives, and replaces the old one only if it is complete.
+ * Files are read again even if their names are the same: CONFIG SET tls-cert-file with the same name is
+ * how a renewed certificate comes into use. While there is no TLS port, no context is made, so directives
+ * can be set one by one. With tls-auto-reload-interval the files are checked periodically and reloaded
+ * when they have changed. */
 #include "server/tls_server.h"
 
 #include <string.h>
@@ -28,10 +28,10 @@ static int auth_clients, auth_user;
 static bool prefer_server_ciphers, session_caching;
 static int64_t session_cache_size, session_cache_timeout_s, reload_interval_s;
 
-/* The certificates in use, as INFO shows them. */
-static struct certificate {
+/* The certificates in use, for INFO. */
+static struct tlsServerCertificate {
     const char *name;
-    sds *path, *folder; /* with a folder: of all in both the one that ends first */
+    sds *path, *folder; /* with a folder: the certificate of both that expires first */
     sds serial;         /* NULL: none */
     int64_t good_until_s;
 } certificates[] = {{.name = "server", .path = &cert_file},
@@ -67,7 +67,7 @@ struct tlsContext *tlsServerAsClient(sds *err) {
     return tlsClientContext(&s, err);
 }
 
-/* Certificate and key for connections that the server opens itself: a mistake in them is told now. */
+/* Checks certificate and key for connections that the server opens, so that mistakes are reported now. */
 static bool tlsServerCheckClientPair(sds *err) {
     if (!client_cert_file || !client_key_file) return true;
     struct tlsContext *c = tlsServerAsClient(err);
@@ -75,9 +75,9 @@ static bool tlsServerCheckClientPair(sds *err) {
     return c != NULL;
 }
 
-static void tlsServerNoteCertificates(void) {
+static void tlsServerReadCertificates(void) {
     for (size_t i = 0; i < CERTIFICATE_COUNT; i++) {
-        struct certificate *c = &certificates[i];
+        struct tlsServerCertificate *c = &certificates[i];
         sdsfree(c->serial);
         c->serial = NULL;
         if (!c->folder && *c->path) (void)tlsCertificateFacts(*c->path, &c->serial, &c->good_until_s);
@@ -86,8 +86,8 @@ static void tlsServerNoteCertificates(void) {
     }
 }
 
-/* One number that changes when one of the files does. (A copy may keep the time of its original; the time of
- * the change of the file itself cannot be set.) */
+/* Computes a number that changes when one of the files does. It uses the inode's change time, because a
+ * copied file may keep its old modification time. */
 static uint64_t tlsServerFilesState(void) {
     sds files[] = {cert_file, key_file, client_cert_file, client_key_file, ca_file, ca_dir};
     uint64_t state = 0;
@@ -109,7 +109,7 @@ bool tlsServerConfigure(void) {
     if (fresh && tlsServerCheckClientPair(&err)) {
         if (context) tlsContextFree(context);
         context = fresh;
-        tlsServerNoteCertificates();
+        tlsServerReadCertificates();
         return true;
     }
     serverLog(LL_WARNING, "%s", err);
@@ -130,7 +130,7 @@ sds *tlsServerUsers(const struct connection *conn, int *count) {
     return tlsPeerNames(conn, (enum tlsName)auth_user, count);
 }
 
-/* What cannot be read is tried once, and told; the old certificate stays in use. */
+/* Reloads changed files. A failure is logged once, and the old certificate stays in use. */
 static void tlsServerReloadChanged(void) {
     static int64_t looked_s;
     int64_t now_s = ustime() / 1000000;
@@ -143,7 +143,7 @@ static void tlsServerReloadChanged(void) {
 static sds tlsInfo(sds s) {
     int64_t now_s = ustime() / 1000000;
     for (size_t i = 0; i < CERTIFICATE_COUNT; i++) {
-        const struct certificate *c = &certificates[i];
+        const struct tlsServerCertificate *c = &certificates[i];
         bool used = c->serial && in_use();
         int64_t left_s = used && c->good_until_s > now_s ? c->good_until_s - now_s : 0;
         s = infoField(s, "tls_%s_cert_serial:%s", c->name, used ? c->serial : "none");
@@ -152,20 +152,20 @@ static sds tlsInfo(sds s) {
     return s;
 }
 
-/* TLS can be switched on, or its settings be changed while it is, only where a context can be made. */
-static bool tlsServerApplyWhere(bool on, const char **err) {
+/* Makes a context if TLS is on; without one, the change is refused. */
+static bool tlsServerApplyIf(bool on, const char **err) {
     if (!on || tlsServerConfigure()) return true;
     *err = "Unable to update TLS configuration. Check server logs.";
     return false;
 }
 static bool tlsServerApply(const char **err) {
-    return tlsServerApplyWhere(in_use(), err);
+    return tlsServerApplyIf(in_use(), err);
 }
 static bool tlsServerApplyReplication(const char **err) {
-    return tlsServerApplyWhere(dial_settings.replication_tls, err);
+    return tlsServerApplyIf(dial_settings.replication_tls, err);
 }
 static bool tlsServerApplyCluster(const char **err) {
-    return tlsServerApplyWhere(dial_settings.cluster_tls, err);
+    return tlsServerApplyIf(dial_settings.cluster_tls, err);
 }
 
 #define TLS_TEXT(name, var)                                                                                  \

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tls_server.h - the directives tls-*, and the context that new TLS clients get. */
+/* tls_server.h - the directives tls-*, and the TLS context of new clients. */
 #pragma once
 
 #include "net/tls.h"
 
-/* Directives; in a build without TLS only tls-replication and tls-cluster. `wanted` tells whether any of what
- * may use TLS does. */
+/* Registers the directives; in a build without TLS only tls-replication and tls-cluster. `wanted` tells
+ * whether other modules use TLS. */
 void tlsServerRegister(bool (*wanted)(void));
 bool tlsServerWanted(void);
-/* Makes the context from the directives in use. False: the reason is logged, and the old context stays. */
+/* Makes the context from the directives. On failure it logs the reason, keeps the old context
+ * and returns false. */
 bool tlsServerConfigure(void);
-struct tlsContext *tlsServerCurrent(void); /* NULL until it has been configured */
-/* For connections that the server opens itself. The caller's to free; NULL: *err says why. */
+struct tlsContext *tlsServerCurrent(void); /* NULL before tlsServerConfigure */
+/* Makes a context for connections that the server opens. The caller frees it. Returns NULL and sets
+ * *err on failure. */
 struct tlsContext *tlsServerAsClient(sds *err);
-/* The names of users that a client's certificate stands for, to be freed with sdsfreesplitres; NULL: none. */
+/* Returns the names of users that a client's certificate stands for, to be freed with
+ * sdsfreesplitres, or NULL. */
 sds *tlsServerUsers(const struct connection *conn, int *count);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* watchdog.c - see watchdog.h.
  *
- * A timer that the main thread winds up at every tick of hz. When it runs down, SIGALRM interrupts whatever
- * keeps the thread, and the handler, which runs on its stack, logs that. Anybody else may send SIGALRM, too,
- * to see what the server is doing. */
+ * The main thread restarts a timer at every tick of hz. If the timer expires, SIGALRM interrupts the main
+ * thread wherever it is, and the handler, which runs on its stack, logs it. SIGALRM from another process
+ * does the same. */
 #define _GNU_SOURCE
 
 #include "server/watchdog.h"
@@ -38,26 +38,26 @@ static void watchdogOnAlarm(int sig, siginfo_t *info, void *context) {
     errno = interrupted;
 }
 
-static void watchdogWindUp(int64_t ms) {
+static void watchdogStartTimer(int64_t ms) {
     struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 static void watchdogTick(void) {
-    if (period_ms) watchdogWindUp(period_ms);
+    if (period_ms) watchdogStartTimer(period_ms);
 }
 
 void watchdogStop(void) {
     period_ms = 0;
-    watchdogWindUp(0);
+    watchdogStartTimer(0);
 }
 
-/* Shorter than two ticks it would bite although nothing is wrong. */
+/* Periods shorter than two ticks would expire although nothing is wrong. */
 static bool watchdogApplyPeriod(const char **err) {
     (void)err;
     int64_t least = 2 * 1000 / server_hz;
     if (period_ms && period_ms < least) period_ms = least;
-    watchdogWindUp(period_ms);
+    watchdogStartTimer(period_ms);
     return true;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watchdog.h - the software watchdog: logs where the main thread is when it does not come back for long. */
+/* watchdog.h - the software watchdog: logs the stack of the main thread if it does not return to the event
+ * loop for long. */
 #pragma once
 
-void watchdogRegister(void); /* directive watchdog-period */
-void watchdogStop(void);     /* for good; a signal handler may call it */
-void watchdogInit(void);     /* by the main thread: takes SIGALRM, from the timer or from anybody else */
+void watchdogRegister(void); /* the directive watchdog-period */
+void watchdogStop(void);     /* for good; async-signal-safe */
+void watchdogInit(void); /* called by the main thread: handles SIGALRM of the timer or of other processes */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* access.c - see access.h.
  *
- * Who sits on this machine needs no password where clients need none. But a browser on it can be led here by
- * anybody's page: by a name whose address has been changed to ours (rebinding). So without credentials the
- * request must name us as nobody else can be named: localhost, or an address. And a proxy's requests are not
- * from this machine, though the proxy is. */
+ * If clients need no password, users of this machine need none here, either. However, any page can make a
+ * browser on this machine send requests here, by a name whose address was changed to ours (DNS rebinding).
+ * Therefore a request without credentials must name us in a way that no other host can have: localhost, or
+ * an address. A request that came through a proxy is not from this machine, even if the proxy is. */
 #include "web/access.h"
 
 #include <arpa/inet.h>
@@ -21,18 +21,18 @@
 #include "web/http.h"
 
 static sds metrics_user, metrics_token;
-static struct client *asker; /* stands for whoever asks when rules are looked at, and in ACL LOG */
+static struct client *peer_client; /* represents the peer in checks of rules and in ACL LOG */
 
 /* ---- Rights ---- */
 
 static bool accessMayRun(const struct aclUser *user, const struct str *argv, int argc, int db) {
     struct request r = {.argv = (struct str *)argv, .argc = argc, .cmd = commandLookup(argv, argc)};
-    if (!r.cmd) return false; /* renamed away */
-    asker->user = (struct aclUser *)user;
-    asker->db = dbGet(db);
-    bool may = aclMayRun(asker, &r);
-    asker->user = aclDefaultUser();
-    asker->db = dbGet(0);
+    if (!r.cmd) return false; /* the command was renamed */
+    peer_client->user = (struct aclUser *)user;
+    peer_client->db = dbGet(db);
+    bool may = aclMayRun(peer_client, &r);
+    peer_client->user = aclDefaultUser();
+    peer_client->db = dbGet(0);
     return may;
 }
 
@@ -47,7 +47,7 @@ static struct access accessAsUser(const struct aclUser *user) {
 
 /* ---- Credentials ---- */
 
-/* In time that tells nothing about how much of it is right. */
+/* Compares in time that does not depend on how much is equal. */
 static bool accessSameSecret(struct str a, struct str b) {
     char hash_a[SHA256_HEX_LEN + 1], hash_b[SHA256_HEX_LEN + 1];
     sha256Hex(hash_a, a.ptr, a.len);
@@ -58,10 +58,10 @@ static bool accessSameSecret(struct str a, struct str b) {
 }
 
 static struct access accessRefuse(bool failed_login, struct str name) {
-    struct str command = STR("HTTP"); /* as AUTH is, in the log */
-    asker->argv = &command;
-    if (failed_login) aclNoteFailedAuth(asker, name);
-    asker->argv = NULL;
+    struct str command = STR("HTTP"); /* shown in ACL LOG in the place of AUTH */
+    peer_client->argv = &command;
+    if (failed_login) aclNoteFailedAuth(peer_client, name);
+    peer_client->argv = NULL;
     return (struct access){.verdict = ACCESS_DENIED, .failed_login = failed_login};
 }
 
@@ -71,8 +71,8 @@ static struct access accessByToken(struct str token) {
     return accessRefuse(true, STR("(metrics-token)"));
 }
 
-/* Who needs no password is let in without one only on this machine. A name that does not exist takes as long
- * as a wrong password. */
+/* Users without a password are accepted only on this machine. An unknown name takes as long as
+ * a wrong password. */
 static struct access accessByPassword(struct str name, struct str password, bool local) {
     const struct aclUser *user = aclFindUser(name);
     bool named = !metrics_user || strEq(name, sdsview(metrics_user));
@@ -87,14 +87,14 @@ static struct access accessByBasic(struct str text, bool local) {
     struct access access = {.verdict = ACCESS_DENIED, .failed_login = true};
     if (colon) {
         size_t n = (size_t)(colon - decoded);
-        struct str name = n ? strN(decoded, n) : STR("default"); /* as AUTH with a password alone */
+        struct str name = n ? strN(decoded, n) : STR("default"); /* like AUTH with a password only */
         access = accessByPassword(name, strN(colon + 1, sdslen(decoded) - n - 1), local);
     }
     sdsfree(decoded);
     return access;
 }
 
-/* "Basic xyz": what is behind the word; ptr NULL: it is another word. */
+/* Returns what follows the word in "Basic xyz"; ptr NULL: the header has another word. */
 static struct str accessBehind(struct str header, const char *word) {
     size_t n = strlen(word);
     if (header.len <= n || strncasecmp(header.ptr, word, n) != 0 || header.ptr[n] != ' ')
@@ -105,12 +105,12 @@ static struct str accessBehind(struct str header, const char *word) {
 
 /* ---- Without credentials ---- */
 
-/* "localhost:9121", "127.0.0.1", "[::1]:9121" */
+/* Accepts "localhost:9121", "127.0.0.1", "[::1]:9121". */
 static bool accessNamesThisMachine(struct str host) {
     char name[64];
     const char *colon;
     if (!host.len) return true;          /* HTTP/1.0 */
-    if (host.ptr[0] == '[') return true; /* nothing but an address stands in brackets */
+    if (host.ptr[0] == '[') return true; /* brackets contain addresses only */
     if ((colon = memchr(host.ptr, ':', host.len))) host.len = (size_t)(colon - host.ptr);
     if (host.len >= sizeof name) return false;
     memcpy(name, host.ptr, host.len);
@@ -131,7 +131,7 @@ static struct access accessByPlace(const struct httpRequest *q, bool local) {
 struct access accessOf(const struct httpRequest *q, bool local_peer, struct str peer) {
     struct str header = sdsview(q->authorization), secret;
     bool local = local_peer && !q->forwarded;
-    clientSetLabel(asker, CLIENT_NAME, peer);
+    clientSetLabel(peer_client, CLIENT_NAME, peer);
     if (!header.len) return accessByPlace(q, local);
     if ((secret = accessBehind(header, "Bearer")).ptr) return accessByToken(secret);
     if ((secret = accessBehind(header, "Basic")).ptr) return accessByBasic(secret, local);
@@ -141,8 +141,8 @@ struct access accessOf(const struct httpRequest *q, bool local_peer, struct str 
 /* ---- Start ---- */
 
 void accessStart(void) {
-    asker = clientCreate(NULL);
-    asker->user = aclDefaultUser();
+    peer_client = clientCreate(NULL);
+    peer_client->user = aclDefaultUser();
 }
 
 void accessInit(void) {

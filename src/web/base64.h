@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* base64.h - base64 (RFC 4648): what HTTP Basic comes in, and how a page's own scripts are named. */
+/* base64.h - base64 (RFC 4648), for HTTP Basic and for the hashes of a page's own scripts. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,5 +8,5 @@
 #include "base/str.h"
 
 sds base64Encode(struct str bytes);
-/* NULL: it is none. Padding may be missing; nothing else may be between or behind. */
+/* Returns NULL if text is not base64. Padding may be missing; other characters are not allowed anywhere. */
 sds base64Decode(struct str text);

@@ -6,15 +6,15 @@
  *        │                               └──▶ LINGERING ──▶ closed
  *        └──▶ closed: too slow, too long, not HTTP
  *
- * One request after the other is answered: what a peer sends meanwhile stays in the socket, or in `input`,
+ * Requests are answered one after the other: what a peer sends meanwhile stays in the socket, or in `input`,
  * which is bounded.
  *
- * None of this may keep the server from its clients. An answer that takes work is made in its connection's
- * turn: after one that took t nothing is made for RESTS * t, so all of them together take a small part of the
- * time, however many ask. Peers that nobody knows (they have not had an answer yet) go first when there are
- * too many. Who gives wrong credentials waits for the answer, and is cut off.
+ * Answers must not slow the server down. An answer that takes work is made when it is its connection's turn:
+ * after one that took time t, none is made for RESTS * t, so all of them take a small part of the time,
+ * however many peers there are. If there are too many connections, those that have not had an answer yet are
+ * closed first. A request with wrong credentials gets a delayed answer, and its connection is closed.
  *
- * A timer runs while there are connections, and only then. */
+ * The timer runs only while there are connections. */
 #include "web/connections.h"
 
 #include <errno.h>
@@ -33,14 +33,13 @@
 #define CONNECTIONS_MAX 32
 #define READ_SIZE       4096
 #define HEAD_MS         10000 /* for a whole request */
-#define IDLE_MS         75000 /* between two: longer than the minute between two scrapes */
-#define WRITE_MS        20000 /* for a whole connectionsAnswer */
-#define WRONG_MS        1000  /* until wrong credentials are connectionsAnswered */
-#define LINGER_MS                                                                                            \
-    1000 /* what a peer sends behind its last connectionsAnswer is read so long, or it might not see that */
-#define RESTS   20 /* so answers take at most 1/21 of the time */
-#define TICK_MS 250
-#define TURN_MS 5 /* while somebody waits for his turn */
+#define IDLE_MS         75000 /* between two requests: longer than the minute between two scrapes */
+#define WRITE_MS        20000 /* for a whole answer */
+#define WRONG_MS        1000  /* delay of the answer to wrong credentials */
+#define LINGER_MS       1000  /* input is still read after the last answer */
+#define RESTS           20    /* so that answers take at most 1/21 of the time */
+#define TICK_MS         250
+#define TURN_MS         5 /* while a connection waits for its turn */
 
 enum connectionState { READING, WAITING, LATER, WRITING, LINGERING };
 
@@ -49,16 +48,16 @@ struct webConnection {
     struct connection *conn;
     enum connectionState state;
     struct httpReader *reader;
-    const struct httpRequest *request; /* WAITING, LATER */
-    sds input;                         /* read, and not looked at yet */
-    sds out;                           /* LATER, WRITING */
+    const struct httpRequest *request; /* in WAITING */
+    sds input;                         /* read from the socket but not parsed yet */
+    sds out;                           /* in LATER, WRITING */
     size_t sent;
-    int64_t deadline_ms; /* of the state; LATER: when it ends */
-    bool known;          /* has been granted an answer */
-    bool last;           /* goes when the answer is sent */
+    int64_t deadline_ms; /* of the state; in LATER the time of the answer */
+    bool known;          /* has got an answer with rights */
+    bool last;           /* is closed after the answer */
 };
 
-static struct list connections; /* in order of their coming */
+static struct list connections; /* in order of arrival */
 static int64_t timer_id;
 static bool timer_runs, in_timer;
 static int64_t rest_until_us;
@@ -76,9 +75,9 @@ static void connectionsStartTimer(int64_t delay_ms) {
     timer_id = aeCreateTimeEvent(server_el, delay_ms, connectionsOnTimer, NULL);
 }
 
-/* Somebody waits for a turn: the timer comes sooner. */
-static void connectionsTurnSoon(void) {
-    if (in_timer) return; /* it sees for itself */
+/* Makes the timer fire soon, for a connection that waits for its turn. */
+static void connectionsHurryTimer(void) {
+    if (in_timer) return; /* the timer handles it itself */
     aeDeleteTimeEvent(server_el, timer_id);
     connectionsStartTimer(TURN_MS);
 }
@@ -152,7 +151,7 @@ static void connectionsStartWriting(struct webConnection *w) {
     w->state = WRITING;
     w->deadline_ms = connectionsNowMs() + WRITE_MS;
     connSetWriteHandler(w->conn, connectionsOnWritable);
-    connectionsOnWritable(w->conn); /* most answers fit into the socket's buffer; may close w */
+    connectionsOnWritable(w->conn); /* most answers fit into the socket's buffer; w may be closed */
 }
 
 static void connectionsAnswer(struct webConnection *w, struct webAnswer *a, bool with_body) {
@@ -169,7 +168,7 @@ static void connectionsAnswer(struct webConnection *w, struct webAnswer *a, bool
     w->deadline_ms = connectionsNowMs() + WRONG_MS;
 }
 
-/* Nothing was understood, so nothing more is read. */
+/* Answers a request that cannot be parsed; nothing more is read from the connection. */
 static void connectionsRefuse(struct webConnection *w, int status) {
     struct webAnswer a = {.status = status, .type = "text/plain; charset=utf-8"};
     a.body = sdscat(sdsnew(connectionsReasonOf(status)), "\n");
@@ -194,14 +193,15 @@ static void connectionsServe(struct webConnection *w) {
     connectionsAnswer(w, &a, q->method != HTTP_METHOD_HEAD);
 }
 
-/* May w be answered now? Within a script that takes long the timer does not come, and nobody else is kept. */
+/* Tells whether w may be answered now. The timer does not fire within a long script, but then no client is
+ * kept waiting, either. */
 static bool connectionsIsTurn(const struct webConnection *w) {
     return !pageIsWork(w->request) || call_running || monotonicUs() >= rest_until_us;
 }
 
 /* ---- Input ---- */
 
-/* Looks at what has been read; may close w. */
+/* Parses the input; may close w. */
 static void connectionsTakeInput(struct webConnection *w) {
     size_t used = 0;
     if (!sdslen(w->input)) return;
@@ -218,7 +218,7 @@ static void connectionsTakeInput(struct webConnection *w) {
     if (connectionsIsTurn(w))
         connectionsServe(w);
     else
-        connectionsTurnSoon();
+        connectionsHurryTimer();
 }
 
 static void connectionsOnReadable(struct connection *conn) {
@@ -235,7 +235,7 @@ static void connectionsOnReadable(struct connection *conn) {
     connectionsTakeInput(w);
 }
 
-/* A socket that is closed with input unread drops what it was still to send. */
+/* Reads and drops input. A socket that is closed with unread input would drop what it still has to send. */
 static void connectionsOnLeftover(struct connection *conn) {
     char bytes[READ_SIZE];
     ssize_t n = connRead(conn, bytes, sizeof bytes);
@@ -249,7 +249,7 @@ static void connectionsLinger(struct webConnection *w) {
     connSetReadHandler(w->conn, connectionsOnLeftover);
 }
 
-/* The answer is sent: the next request may have come with the last one. */
+/* After an answer was sent: the next request may be in `input` already. */
 static void connectionsAnswered(struct webConnection *w) {
     connSetWriteHandler(w->conn, NULL);
     sdsfree(w->out);
@@ -259,7 +259,7 @@ static void connectionsAnswered(struct webConnection *w) {
         return;
     }
     connectionsStartReading(w);
-    if (sdslen(w->input)) connectionsTurnSoon();
+    if (sdslen(w->input)) connectionsHurryTimer();
 }
 
 static void connectionsOnWritable(struct connection *conn) {
@@ -277,7 +277,7 @@ static void connectionsOnWritable(struct connection *conn) {
 
 /* ---- Time ---- */
 
-static void connectionsTooLate(struct webConnection *w) {
+static void connectionsTimedOut(struct webConnection *w) {
     if (w->state == READING && httpInRequest(w->reader)) {
         connSetReadHandler(w->conn, NULL);
         connectionsRefuse(w, 408);
@@ -295,11 +295,11 @@ static int64_t connectionsOnTimer(struct aeEventLoop *el, int64_t id, void *data
     listForEach(&connections, it) {
         struct webConnection *w = listEntry(it, struct webConnection, node);
         if (now >= w->deadline_ms)
-            connectionsTooLate(w);
+            connectionsTimedOut(w);
         else if (w->state == WAITING && connectionsIsTurn(w))
             connectionsServe(w);
         else if (w->state == READING && sdslen(w->input))
-            connectionsTakeInput(w); /* the next of a pipeline */
+            connectionsTakeInput(w); /* the next request of a pipeline */
     }
     listForEach(&connections, it) {
         const struct webConnection *w = listEntry(it, struct webConnection, node);
@@ -311,9 +311,9 @@ static int64_t connectionsOnTimer(struct aeEventLoop *el, int64_t id, void *data
     return AE_NOMORE;
 }
 
-/* ---- Newcomers ---- */
+/* ---- New connections ---- */
 
-/* Who has waited longest of those that nobody knows; else of those that have nothing to wait for. */
+/* Returns a connection that can be closed: the oldest without an answer, or else an idle one, or NULL. */
 static struct webConnection *connectionsExpendable(void) {
     struct webConnection *idle = NULL;
     listForEach(&connections, it) {

@@ -4,6 +4,6 @@
 
 struct connection;
 
-/* Takes it over; when there are too many, another one goes, or this one. */
+/* Takes a connection over. If there are too many, another one is closed, or this one. */
 void connectionsTake(struct connection *conn);
 void connectionsCloseAll(void);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exposition.c - see exposition.h.
- *
- * A sample's labels are written as they come: the first one opens the brace, the value closes it. */
+/* exposition.c - see exposition.h. The first label of a sample opens the brace, the value closes it. */
 #include "web/exposition.h"
 
 #include <math.h>
@@ -79,7 +77,7 @@ static sds expositionAppendEscaped(sds s, struct str value) {
 }
 
 void metricLabel(struct exposition *e, const char *label, struct str value) {
-    char last = e->text[sdslen(e->text) - 1]; /* of the name, or of the label before */
+    char last = e->text[sdslen(e->text) - 1]; /* of the name, or of the last label */
     e->text = sdscat(e->text, last == '"' ? "," : "{");
     e->text = sdscat(sdscat(e->text, label), "=\"");
     e->text = sdscat(expositionAppendEscaped(e->text, value), "\"");

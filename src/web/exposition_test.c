@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exposition_test.c - what the answers are written with: both formats of metrics, JSON; and how INFO is read.
- */
+/* exposition_test.c - tests of both formats of metrics, of JSON, and of parsing INFO. */
 #include "web/exposition.h"
 
 #include <math.h>
@@ -8,7 +7,7 @@
 #include "web/info_view.h"
 #include "web/json.h"
 
-/* cmocka wants these before its own header. */
+/* cmocka needs these before its own header. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
@@ -39,7 +38,7 @@ static sds expositionTestPage(bool openmetrics) {
     return expositionEnd(&e);
 }
 
-static void testPrometheus(void **state) {
+static void expositionTestPrometheus(void **state) {
     (void)state;
     sds text = expositionTestPage(false);
     assert_string_equal(text, "# HELP redis_up A gauge.\n# TYPE redis_up gauge\nredis_up 1\n"
@@ -54,7 +53,7 @@ static void testPrometheus(void **state) {
     sdsfree(text);
 }
 
-static void testOpenMetrics(void **state) {
+static void expositionTestOpenMetrics(void **state) {
     (void)state;
     sds text = expositionTestPage(true);
     assert_string_equal(text, "# HELP redis_up A gauge.\n# TYPE redis_up gauge\nredis_up 1\n"
@@ -71,7 +70,7 @@ static void testOpenMetrics(void **state) {
     sdsfree(text);
 }
 
-static void testInfo(void **state) {
+static void expositionTestInfo(void **state) {
     (void)state;
     struct infoView v;
     infoViewOpen(
@@ -81,7 +80,7 @@ static void testInfo(void **state) {
             "db0:keys=4,expires=1\r\n"));
     assert_int_equal(v.count, 5);
     assert_true(strEq(infoViewGet(&v, "perc"), STR("12.5%")));
-    assert_true(strEq(infoViewGet(&v, "os"), STR("Linux: x"))); /* backwards, too */
+    assert_true(strEq(infoViewGet(&v, "os"), STR("Linux: x"))); /* the search wraps around */
     assert_true(strEq(v.lines[2].section, STR("Memory")));
     assert_null(infoViewGet(&v, "por").ptr);
     assert_true(infoViewNumber(&v, "port") == 6379);
@@ -96,7 +95,7 @@ static void testInfo(void **state) {
     infoViewClose(&v);
 }
 
-static void testJson(void **state) {
+static void expositionTestJson(void **state) {
     (void)state;
     sds s = jsonOpen(sdsempty(), '{');
     s = jsonNameNumber(s, "a", 1.5);
@@ -129,8 +128,9 @@ static void expositionTestUtf8(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(testPrometheus), cmocka_unit_test(testOpenMetrics),
-                                       cmocka_unit_test(testInfo), cmocka_unit_test(testJson),
-                                       cmocka_unit_test(expositionTestUtf8)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expositionTestPrometheus), cmocka_unit_test(expositionTestOpenMetrics),
+        cmocka_unit_test(expositionTestInfo), cmocka_unit_test(expositionTestJson),
+        cmocka_unit_test(expositionTestUtf8)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

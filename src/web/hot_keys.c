@@ -8,7 +8,7 @@
 #include "command/command.h"
 #include "web/watch.h"
 
-#define SKIP_BITS 5 /* of a random number: on the mean one of 2^(SKIP_BITS-1) commands is looked at */
+#define SKIP_BITS 5 /* bits of a random number: one of about 2^(SKIP_BITS-1) commands is sampled */
 #define KEY_MAX   512
 #define TICK_MS   1000
 #define HALF      5 /* ticks until counts are halved */
@@ -16,18 +16,19 @@
 static struct webHotKey keys[HOT_KEYS];
 static double seen;
 static unsigned skip, ticks;
-static uint64_t dice; /* xorshift: good enough not to fall in step with anybody's pipelines */
+static uint64_t
+    random_state; /* state of xorshift, which is random enough not to follow the rhythm of pipelines */
 static struct watch watch;
 
 static unsigned hotKeysNextSkip(void) {
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return (unsigned)(dice >> 20) & ((1u << SKIP_BITS) - 1);
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)(random_state >> 20) & ((1u << SKIP_BITS) - 1);
 }
 
-/* The place of the key, or else the one that it has to take. */
-static struct webHotKey *hotKeysPlaceOf(struct str key, uint64_t hash, int db) {
+/* Returns the place of the key, which may replace the least used one. */
+static struct webHotKey *hotKeysFindPlace(struct str key, uint64_t hash, int db) {
     struct webHotKey *least = &keys[0];
     for (int i = 0; i < HOT_KEYS; i++) {
         struct webHotKey *k = &keys[i];
@@ -42,13 +43,13 @@ static struct webHotKey *hotKeysPlaceOf(struct str key, uint64_t hash, int db) {
     return least;
 }
 
-static void hotKeysNote(struct str key, int db) {
+static void hotKeysCount(struct str key, int db) {
     if (key.len > KEY_MAX) return;
-    hotKeysPlaceOf(key, hashBytes(key.ptr, key.len), db)->count++;
+    hotKeysFindPlace(key, hashBytes(key.ptr, key.len), db)->count++;
     seen++;
 }
 
-/* Keys are known where they have been hashed ahead; else where a command has but one. */
+/* Samples the keys of a call: keys that were hashed ahead, or the only key of the command. */
 static void hotKeysOnCall(struct client *c) {
     if (skip) {
         skip--;
@@ -56,9 +57,9 @@ static void hotKeysOnCall(struct client *c) {
     }
     skip = hotKeysNextSkip();
     const struct request *r = c->request;
-    for (int i = 0; r->key_hashes && i < r->key_count; i++) hotKeysNote(r->key_hashes[i].key, c->db->id);
-    int pos = r->key_hashes ? 0 : r->cmd->only_key.pos;
-    if (pos > 0 && pos < r->argc) hotKeysNote(r->argv[pos], c->db->id);
+    for (int i = 0; r->hints && i < r->key_count; i++) hotKeysCount(r->hints[i].key, c->db->id);
+    int pos = r->hints ? 0 : r->cmd->only_key.pos;
+    if (pos > 0 && pos < r->argc) hotKeysCount(r->argv[pos], c->db->id);
 }
 
 static void hotKeysTick(void) {
@@ -71,8 +72,8 @@ static void hotKeysTick(void) {
 }
 
 static void hotKeysStart(void) {
-    randomBytes(&dice, sizeof dice);
-    dice |= 1;
+    randomBytes(&random_state, sizeof random_state);
+    random_state |= 1;
     callHookIdle(hotKeysOnCall, false);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hot_keys.h - which keys commands use most, while somebody looks.
+/* hot_keys.h - the keys that commands use most, while somebody watches the page.
  *
- * One of some sixteen commands is looked at. The keys most used are kept in a table of HOT_KEYS places
- * (Space-Saving, Metwally and others 2005): one that is not in it takes the place of the least used, and with
- * it its count, as so often it may have come before. Every few seconds all counts are halved: what matters is
- * of late. */
+ * About one of 16 commands is sampled. The most used keys are kept in a table of HOT_KEYS places
+ * (Space-Saving, Metwally and others 2005): a key that is not in the table replaces the least used one and
+ * takes over its count, because it may have come as often before. Every few seconds all counts are halved,
+ * so that recent use counts more. */
 #pragma once
 
 #include <stdint.h>
@@ -17,11 +17,11 @@ struct webHotKey {
     sds key; /* NULL: a free place */
     int db;
     uint64_t hash;
-    double count, error; /* it has come so often, of which so often may have been others */
+    double count, error; /* the key's uses; as many as `error` of them may have been other keys' */
 };
 
 void hotKeysInit(void);
-/* Somebody looks, and will for some seconds. */
+/* Keeps sampling active for some seconds. */
 void hotKeysWatch(void);
-/* All HOT_KEYS places, in any order, and how many keys have been seen of late. */
+/* Returns all HOT_KEYS places in any order, and the number of recent samples. */
 const struct webHotKey *hotKeysNow(double *seen);

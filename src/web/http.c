@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* http.c - see http.h.
  *
- * The library calls back with pieces of what it reads; names of headers are compared when they are whole. It
- * is told to stop behind a request (a pause), so that one is answered before the next is looked at. */
+ * The library calls back with pieces of its input; names of headers are compared when they are complete. It
+ * pauses behind a request, so that one is answered before the next is parsed. */
 #include "web/http.h"
 
 #ifdef WITH_LLHTTP
@@ -14,28 +14,28 @@
 #include "base/str.h"
 #include "base/zmalloc.h"
 
-#define NAME_MAX_LEN 32 /* of a header; longer names are nobody's that we know */
+#define NAME_MAX_LEN 32 /* of a header's name; longer names are not of interest */
 
-/* What the two libraries call otherwise. */
+/* Names that differ between the libraries. */
 #ifdef WITH_LLHTTP
-typedef llhttp_t library;
-typedef llhttp_settings_t librarySettings;
+typedef llhttp_t httpLibrary;
+typedef llhttp_settings_t httpLibrarySettings;
 #else
-typedef http_parser library;
-typedef http_parser_settings librarySettings;
+typedef http_parser httpLibrary;
+typedef http_parser_settings httpLibrarySettings;
 #endif
 
 struct httpReader {
-    library lib;
+    httpLibrary lib;
     struct httpRequest request;
     size_t head;      /* bytes of the request so far */
-    sds target, name; /* what comes in pieces */
-    sds *value;       /* where the header's value goes; NULL: nobody wants it */
+    sds target, name; /* collected from pieces */
+    sds *value;       /* destination of the header's value, or NULL */
     bool in_value, has_body, complete;
-    int status; /* why a callback stopped; 0: none has */
+    int status; /* status of an error in a callback; 0: none */
 };
 
-/* ---- What the library reports ---- */
+/* ---- Callbacks of the library ---- */
 
 static int httpAppendPiece(struct httpReader *r, sds *to, const char *at, size_t len, size_t max,
                            int status) {
@@ -47,12 +47,12 @@ static int httpAppendPiece(struct httpReader *r, sds *to, const char *at, size_t
     return 0;
 }
 
-static int httpOnUrl(library *lib, const char *at, size_t len) {
+static int httpOnUrl(httpLibrary *lib, const char *at, size_t len) {
     struct httpReader *r = lib->data;
     return httpAppendPiece(r, &r->target, at, len, HTTP_TARGET_MAX, 414);
 }
 
-static int httpOnName(library *lib, const char *at, size_t len) {
+static int httpOnName(httpLibrary *lib, const char *at, size_t len) {
     struct httpReader *r = lib->data;
     if (r->in_value) sdssetlen(r->name, 0);
     r->in_value = false;
@@ -61,7 +61,7 @@ static int httpOnName(library *lib, const char *at, size_t len) {
     return 0;
 }
 
-static sds *httpWanted(struct httpReader *r) {
+static sds *httpFindDestination(struct httpReader *r) {
     struct httpRequest *q = &r->request;
     struct str name = sdsview(r->name);
     if (strIs(name, "host")) return &q->host;
@@ -72,12 +72,12 @@ static sds *httpWanted(struct httpReader *r) {
     return NULL;
 }
 
-/* A header that comes twice would leave open which of them counts. */
-static int httpOnValue(library *lib, const char *at, size_t len) {
+/* Refuses a header that comes twice, because it would be unclear which one counts. */
+static int httpOnValue(httpLibrary *lib, const char *at, size_t len) {
     struct httpReader *r = lib->data;
     bool begins = !r->in_value;
     r->in_value = true;
-    if (begins) r->value = httpWanted(r);
+    if (begins) r->value = httpFindDestination(r);
     if (!r->value) return 0;
     if (begins && sdslen(*r->value)) {
         r->status = 400;
@@ -86,14 +86,14 @@ static int httpOnValue(library *lib, const char *at, size_t len) {
     return httpAppendPiece(r, r->value, at, len, HTTP_VALUE_MAX, 431);
 }
 
-static enum httpMethod httpMethodOf(const library *lib) {
+static enum httpMethod httpMethodOf(const httpLibrary *lib) {
     return lib->method == HTTP_GET    ? HTTP_METHOD_GET
            : lib->method == HTTP_HEAD ? HTTP_METHOD_HEAD
                                       : HTTP_METHOD_OTHER;
 }
 
-/* Nobody who asks for a page sends a body. One that says it will is not read. */
-static int httpOnHeaders(library *lib) {
+/* Refuses requests with a body, which no page has. */
+static int httpOnHeaders(httpLibrary *lib) {
     struct httpReader *r = lib->data;
     bool length_given = lib->content_length != 0 && lib->content_length != UINT64_MAX;
     r->request.method = httpMethodOf(lib);
@@ -104,7 +104,7 @@ static int httpOnHeaders(library *lib) {
     return r->status ? -1 : 0;
 }
 
-static int httpOnComplete(library *lib) {
+static int httpOnComplete(httpLibrary *lib) {
     struct httpReader *r = lib->data;
     r->complete = true;
 #ifdef WITH_LLHTTP
@@ -117,7 +117,7 @@ static int httpOnComplete(library *lib) {
 #endif
 }
 
-static const librarySettings settings = {
+static const httpLibrarySettings settings = {
     .on_url = httpOnUrl,
     .on_header_field = httpOnName,
     .on_header_value = httpOnValue,
@@ -136,7 +136,7 @@ static void httpLibraryStart(struct httpReader *r) {
     r->lib.data = r;
 }
 
-/* How many bytes it has taken; *bad: what is there is no request. */
+/* Returns the number of consumed bytes; *bad: the input is no request. */
 static size_t httpLibraryRead(struct httpReader *r, const char *bytes, size_t len, bool *bad) {
 #ifdef WITH_LLHTTP
     llhttp_errno_t error = llhttp_execute(&r->lib, bytes, len);
@@ -191,8 +191,8 @@ bool httpInRequest(const struct httpReader *r) {
     return r->head > 0 && !r->complete;
 }
 
-/* "http://host/path?query" and "/path?query" are the same to us. */
-static void httpTakePath(struct httpReader *r) {
+/* Takes the path from "http://host/path?query" or "/path?query". */
+static void httpSetPath(struct httpReader *r) {
     const char *p = r->target, *end = p + sdslen(r->target);
     if (strncasecmp(p, "http://", 7) == 0) {
         p = memchr(p + 7, '/', (size_t)(end - p - 7));
@@ -212,7 +212,7 @@ int httpRead(struct httpReader *r, const char *bytes, size_t len, size_t *used,
     if (r->status) return r->status;
     if (bad) return 400;
     if (!r->complete) return r->head == HTTP_HEAD_MAX ? 431 : 0;
-    httpTakePath(r);
+    httpSetPath(r);
     *request = &r->request;
     return 200;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_none.c - Part of http.h: of builds without a library that reads HTTP. */
+/* http_none.c - replaces http.c in builds without an HTTP parser. */
 #include "base/assert.h"
 #include "web/http.h"
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_test.c - requests of HTTP, whole and in pieces; base64. */
+/* http_test.c - tests of HTTP requests, whole and in pieces, and of base64. */
 #include "web/http.h"
 
 #include "base/zmalloc.h"
 #include "web/base64.h"
 
-/* cmocka wants these before its own header. */
+/* cmocka needs these before its own header. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <cmocka.h>
 
-static void needParser(void) {
+static void httpTestNeedParser(void) {
     if (httpIsAvailable()) return;
     printf("skipped: built without an HTTP parser\n");
     skip();
 }
 
-/* What is understood of a stream that comes `piece` bytes at a time: a line for each request, and the status
- * that ends it. */
-static sds httpTestUnderstood(const char *stream, size_t len, size_t piece) {
+/* Parses a stream that arrives `piece` bytes at a time. Returns a line for each request, and
+ * the final status. */
+static sds httpTestParse(const char *stream, size_t len, size_t piece) {
     struct httpReader *r = httpReaderCreate();
     sds out = sdsempty();
     int status = 0;
@@ -45,15 +45,15 @@ static sds httpTestUnderstood(const char *stream, size_t len, size_t piece) {
 static void httpTestExpect(const char *stream, const char *wanted) {
     size_t len = strlen(stream);
     for (size_t piece = 1; piece <= len; piece++) {
-        sds got = httpTestUnderstood(stream, len, piece);
+        sds got = httpTestParse(stream, len, piece);
         assert_string_equal(got, wanted);
         sdsfree(got);
     }
 }
 
-static void testRequests(void **state) {
+static void httpTestRequests(void **state) {
     (void)state;
-    needParser();
+    httpTestNeedParser();
     httpTestExpect("GET / HTTP/1.1\r\n\r\n", "0 / host= auth= accept= stays\n");
     httpTestExpect("HEAD /metrics?x=1#y HTTP/1.0\r\nhOsT: a:1\r\nAccept: text/plain, */*\r\n\r\n",
                    "1 /metrics host=a:1 auth= accept=text/plain, */*\n");
@@ -72,7 +72,7 @@ static void testRequests(void **state) {
 
 static void httpTestRefused(void **state) {
     (void)state;
-    needParser();
+    httpTestNeedParser();
     httpTestExpect("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400 in a request");
     httpTestExpect("GET / HTTP/1.1\r\nContent-Length: 1\r\n\r\n", "413 in a request");
     httpTestExpect("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "413 in a request");
@@ -80,14 +80,14 @@ static void httpTestRefused(void **state) {
     httpTestExpect("GET / HTTP/1.1\r\nHost a\r\n\r\n", "400 in a request");
 }
 
-/* A stream of `lead`, many times `filler`, and an end. */
-static void expectLong(const char *lead, const char *filler, int times, const char *wanted) {
-    sds stream = sdsnew(lead);
+/* Tests a stream of `prefix`, many times `filler`, and an end. */
+static void httpTestExpectLong(const char *prefix, const char *filler, int times, const char *wanted) {
+    sds stream = sdsnew(prefix);
     for (int i = 0; i < times; i++) stream = sdscat(stream, filler);
     stream = sdscat(stream, "\r\n\r\n");
     static const size_t pieces[] = {1, 7, 1000, 4096, 100000};
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        sds got = httpTestUnderstood(stream, sdslen(stream), pieces[i]);
+        sds got = httpTestParse(stream, sdslen(stream), pieces[i]);
         assert_string_equal(got, wanted);
         sdsfree(got);
     }
@@ -96,15 +96,15 @@ static void expectLong(const char *lead, const char *filler, int times, const ch
 
 static void httpTestLimits(void **state) {
     (void)state;
-    needParser();
-    expectLong("GET / HTTP/1.1\r\nX: ", "a", HTTP_HEAD_MAX, "431 in a request");
-    expectLong("GET / HTTP/1.1\r\nX: ", "a", HTTP_HEAD_MAX - 100, "0 / host= auth= accept= stays\n");
-    expectLong("GET / HTTP/1.1\r\nHost: ", "a", HTTP_VALUE_MAX + 1, "431 in a request");
-    expectLong("GET / HTTP/1.1\r\nX: b", "\r\nX: a", HTTP_HEAD_MAX / 6, "431 in a request");
-    expectLong("GET /", "a", HTTP_TARGET_MAX, "414 in a request");
+    httpTestNeedParser();
+    httpTestExpectLong("GET / HTTP/1.1\r\nX: ", "a", HTTP_HEAD_MAX, "431 in a request");
+    httpTestExpectLong("GET / HTTP/1.1\r\nX: ", "a", HTTP_HEAD_MAX - 100, "0 / host= auth= accept= stays\n");
+    httpTestExpectLong("GET / HTTP/1.1\r\nHost: ", "a", HTTP_VALUE_MAX + 1, "431 in a request");
+    httpTestExpectLong("GET / HTTP/1.1\r\nX: b", "\r\nX: a", HTTP_HEAD_MAX / 6, "431 in a request");
+    httpTestExpectLong("GET /", "a", HTTP_TARGET_MAX, "414 in a request");
 }
 
-static void testBase64(void **state) {
+static void httpTestBase64(void **state) {
     (void)state;
     static const struct {
         const char *plain, *encoded;
@@ -128,7 +128,7 @@ static void testBase64(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(testRequests), cmocka_unit_test(httpTestRefused),
-                                       cmocka_unit_test(httpTestLimits), cmocka_unit_test(testBase64)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(httpTestRequests), cmocka_unit_test(httpTestRefused),
+                                       cmocka_unit_test(httpTestLimits), cmocka_unit_test(httpTestBase64)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* info_view.h - a report of INFO, taken apart into its fields. */
+/* info_view.h - the text of INFO, split into its fields. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,18 +15,18 @@ struct infoView {
     sds text;
     struct infoEntry *lines;
     int count;
-    int next; /* behind the last one found: fields are mostly asked for in their order */
+    int next; /* behind the last match: fields are mostly requested in their order */
 };
 
-/* Takes the text over. */
+/* Takes text over. */
 void infoViewOpen(struct infoView *v, sds text);
 void infoViewClose(struct infoView *v);
-/* ptr NULL: there is no such field. */
+/* Returns ptr NULL if there is no such field. */
 struct str infoViewGet(struct infoView *v, const char *name);
-/* As a number; 0 when it is none. */
+/* Returns the field as a number, or 0. */
 double infoViewNumber(struct infoView *v, const char *name);
 
-/* The value of a part of "keys=4,expires=1"; ptr NULL: there is none. */
+/* Returns the value of a part of "keys=4,expires=1"; ptr NULL: there is none. */
 struct str infoPart(struct str value, const char *name);
-/* "42", "0.5", "12.5%" as a number; false: it is none. */
+/* Parses "42", "0.5" or "12.5%". Returns false for other texts. */
 bool infoNumber(struct str text, double *number);

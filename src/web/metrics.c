@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics.c - see metrics.h.
  *
- * Almost all comes out of one report of INFO, as an exporter has it: so every room's fields are here, and the
- * page says what INFO says. What INFO has not (histograms of latencies, the slow log, spikes) is asked for
- * where it is kept. */
+ * Almost everything comes from one report of INFO, as in an exporter, so the fields of all modules are
+ * included and the page agrees with INFO. Data that INFO lacks (histograms of latencies, the slow log,
+ * spikes) is read where it is kept. */
 #include "web/metrics.h"
 
 #include <stdio.h>
@@ -22,8 +22,9 @@
 #include "web/exposition.h"
 #include "web/info_view.h"
 
-#define FIRST_BUCKET_NS 256 /* of the histograms of latencies */
-#define DATABASES_SHOWN 128 /* when there are more, only those with keys, at most so many */
+#define FIRST_BUCKET_NS 256 /* limit of the first bucket of the histograms */
+#define DATABASES_SHOWN                                                                                      \
+    128 /* if there are more databases, only those with keys are shown, up to this number */
 
 /* ---- What this server is ---- */
 
@@ -93,23 +94,23 @@ static double metricsExpiringOf(const struct db *db) {
     return (double)keyspaceShownExpires(&db->keyspace);
 }
 
-static double metricsTtlOf(const struct db *db) { /* of an empty one there is none to tell of */
+static double metricsTtlOf(const struct db *db) { /* no value if the database is empty */
     return keyspaceShownSize(&db->keyspace) ? (double)db->keyspace.avg_ttl_ms / 1000 : -1;
 }
 
-/* ---- Commands, errors: lines of INFO of which there is one for each ---- */
+/* ---- Commands, errors: fields of INFO for each of them ---- */
 
-/* The command of a line, "cmdstat_client|list". ptr NULL: the line is about something else. */
-static struct str metricsLineOf(const struct infoEntry *line, const char *lead) {
-    struct str name = line->name, start = strOf(lead);
+/* Returns the command of a line such as "cmdstat_client|list"; ptr NULL: the line is about something else. */
+static struct str metricsMatchLine(const struct infoEntry *line, const char *prefix) {
+    struct str name = line->name, start = strOf(prefix);
     if (!strStarts(name, start)) return (struct str){0};
     return strN(name.ptr + start.len, name.len - start.len);
 }
 
-static void metricsWriteParts(struct exposition *e, struct infoView *info, const char *lead,
+static void metricsWriteParts(struct exposition *e, struct infoView *info, const char *prefix,
                               const char *label_name, const char *suffix, const char *part, double units) {
     for (int i = 0; i < info->count; i++) {
-        struct str of = metricsLineOf(&info->lines[i], lead), value = {0};
+        struct str of = metricsMatchLine(&info->lines[i], prefix), value = {0};
         if (of.ptr) value = infoPart(info->lines[i].value, part);
         double number;
         if (!value.ptr || !infoNumber(value, &number)) continue;
@@ -138,7 +139,7 @@ static void metricsWriteCommands(struct exposition *e, struct infoView *info) {
     metricsWriteParts(e, info, "errorstat_", "err", "", "count", 1);
 }
 
-/* "p50=1.2,p99=3" of a command. */
+/* Writes "p50=1.2,p99=3" of a command. */
 static void metricsWriteQuantiles(struct exposition *e, struct str command, struct str value) {
     const char *end = value.ptr + value.len;
     for (const char *p = value.ptr, *comma; p < end; p = comma + 1) {
@@ -154,11 +155,11 @@ static void metricsWriteQuantiles(struct exposition *e, struct str command, stru
 }
 
 static void metricsWritePercentiles(struct exposition *e, struct infoView *info) {
-    static const char name[] = "latency_percentiles_usec", lead[] = "latency_percentiles_usec_";
+    static const char name[] = "latency_percentiles_usec", prefix[] = "latency_percentiles_usec_";
     if (!latency_tracking) return;
     metricFamily(e, name, METRIC_SUMMARY, "Microseconds per call of each command.");
     for (int i = 0; i < info->count; i++) {
-        struct str of = metricsLineOf(&info->lines[i], lead);
+        struct str of = metricsMatchLine(&info->lines[i], prefix);
         if (of.ptr) metricsWriteQuantiles(e, of, info->lines[i].value);
     }
     metricSummaryPart(e, name, "_sum", "Microseconds in each command.");
@@ -169,8 +170,8 @@ static void metricsWritePercentiles(struct exposition *e, struct infoView *info)
 
 /* ---- Histograms of latencies ---- */
 
-/* A bucket for each power of two of nanoseconds, up to the one with the slowest call. The
- * chunks of a histogram are just that, so each is summed up once. */
+/* Writes a bucket for each power of two of nanoseconds, up to that of the slowest call. The chunks of a
+ * histogram are powers of two, so each is summed once. */
 static void metricsWriteHistogram(void *priv, struct serverCommand *cmd) {
     struct exposition *e = priv;
     const struct histogram *h = cmd->latency;
@@ -277,9 +278,9 @@ static void metricsWritePrimary(struct exposition *e, struct infoView *info) {
     metricValue(e, 1);
 }
 
-/* slave0:ip=...,port=...,state=online,offset=42,lag=0 */
+/* Matches slave0:ip=...,port=...,state=online,offset=42,lag=0. */
 static bool metricsIsReplicaLine(const struct infoEntry *line) {
-    struct str number = metricsLineOf(line, "slave");
+    struct str number = metricsMatchLine(line, "slave");
     return number.ptr && number.len && number.ptr[0] >= '0' && number.ptr[0] <= '9';
 }
 

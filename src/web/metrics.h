@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics.h - the page /metrics: what INFO and the statistics of commands tell, under the names that
- * redis_exporter has given them, so that dashboards made for it work.
+/* metrics.h - the page /metrics: fields of INFO and statistics of commands, under the names of
+ * redis_exporter, so that dashboards made for it work.
  *
- * Files: metrics.c (what is a family of its own), metrics_fields.c (fields of INFO that are a number each),
- * exposition.h (the two formats). */
+ * Files: metrics.c (metrics with labels), metrics_fields.c (single fields of INFO),
+ * exposition.h (the formats). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,12 +15,12 @@ struct infoView;
 
 struct metricsWanted {
     bool openmetrics;
-    bool config;            /* numbers of CONFIG GET, too: for who may run that */
-    uint64_t scrapes;       /* of /metrics so far, this one included */
-    double last_scrape_sec; /* how long the last one took */
+    bool config;            /* with numbers of CONFIG GET, if the user may run that */
+    uint64_t scrapes;       /* of /metrics, including this one */
+    double last_scrape_sec; /* duration of the last scrape */
 };
 
-/* The page; the caller's. O(commands and directives), whatever the data. */
+/* Returns the page, which the caller frees. O(commands and directives), independent of the data. */
 sds metricsText(const struct metricsWanted *wanted);
 
 /* ---- For metrics_fields.c ---- */

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics_fields.c - Part of metrics.h: fields of INFO that become a metric each.
+/* metrics_fields.c - fields of INFO that become a metric each. Part of metrics.h.
  *
- * A field that INFO does not currently show (of the append-only file, of a cluster) has no metric either. */
+ * A field that INFO does not show at present (of the append-only file, of a cluster) has
+ * no metric, either. */
 #include "web/exposition.h"
 #include "web/info_view.h"
 #include "web/metrics.h"
 
 enum metricValueKind {
-    IS_NUMBER,
-    IS_STATUS /* "ok" is 1 */,
-    IS_SERIAL_TOO /* only where there is a certificate */
+    METRIC_VALUE_NUMBER,
+    METRIC_VALUE_STATUS /* 1 if the value is "ok" */,
+    METRIC_VALUE_CERTIFICATE /* shown only if there is a certificate */
 };
 
-struct field {
+struct metricsField {
     const char *info, *metric;
     enum metricType type;
-    double units; /* units of the field per unit of the metric; 0: they are the same */
+    double units; /* the value is divided by it; 0: not scaled */
     enum metricValueKind kind;
     const char *help;
 };
 
 #define GAUGE(info, metric, help)                                                                            \
-    { info, metric, METRIC_GAUGE, 0, IS_NUMBER, help }
+    { info, metric, METRIC_GAUGE, 0, METRIC_VALUE_NUMBER, help }
 #define COUNTER(info, metric, help)                                                                          \
-    { info, metric, METRIC_COUNTER, 0, IS_NUMBER, help }
+    { info, metric, METRIC_COUNTER, 0, METRIC_VALUE_NUMBER, help }
 #define SCALED(info, metric, type, by, help)                                                                 \
-    { info, metric, type, by, IS_NUMBER, help }
+    { info, metric, type, by, METRIC_VALUE_NUMBER, help }
 #define STATUS(info, metric, help)                                                                           \
-    { info, metric, METRIC_GAUGE, 0, IS_STATUS, help }
+    { info, metric, METRIC_GAUGE, 0, METRIC_VALUE_STATUS, help }
 #define CERTIFICATE(info, metric, help)                                                                      \
-    { info, metric, METRIC_GAUGE, 0, IS_SERIAL_TOO, help }
+    { info, metric, METRIC_GAUGE, 0, METRIC_VALUE_CERTIFICATE, help }
 
-static const struct field fields[] = {
+static const struct metricsField fields[] = {
     /* Server */
     GAUGE("process_id", "process_id", "Process id of the server."),
     GAUGE("uptime_in_seconds", "uptime_in_seconds", "Seconds since the start."),
@@ -247,15 +248,15 @@ static const struct field fields[] = {
           "Bytes received for modules' messages."),
 };
 
-static void metricsFieldsWriteNumber(struct exposition *e, const struct field *f, struct str value) {
+static void metricsFieldsWriteNumber(struct exposition *e, const struct metricsField *f, struct str value) {
     double number;
     if (!infoNumber(value, &number)) return;
     metricFamily(e, f->metric, f->type, f->help);
     metricPlain(e, f->units ? number / f->units : number);
 }
 
-/* INFO shows a missing certificate as one that expires in 0 seconds. */
-static void metricsFieldsWriteCertificate(struct exposition *e, const struct field *f,
+/* A missing certificate has a serial "none" in INFO and gets no metric. */
+static void metricsFieldsWriteCertificate(struct exposition *e, const struct metricsField *f,
                                           struct infoView *info) {
     sds serial_name = sdscat(sdsnew(f->info), "_serial"),
         name = sdscat(sdsnew(f->info), "_expires_in_seconds");
@@ -270,14 +271,15 @@ static void metricsFieldsWriteCertificate(struct exposition *e, const struct fie
     sdsfree(name);
 }
 
-static void metricsFieldsWriteField(struct exposition *e, const struct field *f, struct infoView *info) {
-    if (f->kind == IS_SERIAL_TOO) {
+static void metricsFieldsWriteField(struct exposition *e, const struct metricsField *f,
+                                    struct infoView *info) {
+    if (f->kind == METRIC_VALUE_CERTIFICATE) {
         metricsFieldsWriteCertificate(e, f, info);
         return;
     }
     struct str value = infoViewGet(info, f->info);
     if (!value.ptr) return;
-    if (f->kind == IS_STATUS) {
+    if (f->kind == METRIC_VALUE_STATUS) {
         metricFamily(e, f->metric, f->type, f->help);
         metricPlain(e, strIs(value, "ok"));
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* page_data.h - the page for people, from page.html, page.css and page.js: the build turns them into C
- * (utils/embed). The stylesheet belongs before </style>, the script before </script>. */
+/* page_data.h - the page for people: page.html, page.css and page.js, which the build turns into C
+ * (utils/embed). The stylesheet is inserted before </style>, the script before </script>. */
 #pragma once
 
 #include "base/str.h"

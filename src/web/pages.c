@@ -27,9 +27,9 @@ typedef void pageFn(const struct httpRequest *q, const struct access *access, st
 static uint64_t scrapes;
 static double last_scrape_sec;
 
-/* "application/openmetrics-text;version=1.0.0,text/plain;q=0.5": is OpenMetrics liked at least as well as
- * what is always there? Prometheus names what it likes best first. */
-static bool pagesLikesOpenMetrics(const char *accept) {
+/* Tells from a header such as "application/openmetrics-text;version=1.0.0,text/plain;q=0.5" whether
+ * OpenMetrics is preferred. Prometheus names the preferred format first. */
+static bool pagesPrefersOpenMetrics(const char *accept) {
     const char *open = strcasestr(accept, "application/openmetrics-text"),
                *plain = strcasestr(accept, "text/plain");
     return open && (!plain || open < plain);
@@ -38,7 +38,7 @@ static bool pagesLikesOpenMetrics(const char *accept) {
 static void pagesMetricsPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     int64_t start = monotonicUs();
     struct metricsWanted wanted = {
-        .openmetrics = pagesLikesOpenMetrics(q->accept),
+        .openmetrics = pagesPrefersOpenMetrics(q->accept),
         .config = accessMay(access, (struct str[]){STR("CONFIG"), STR("GET"), STR("*")}, 3, 0),
         .scrapes = ++scrapes,
         .last_scrape_sec = last_scrape_sec,
@@ -54,7 +54,7 @@ static void pagesHealthPage(const struct httpRequest *q, const struct access *ac
     a->body = sdsnew("ok\n");
 }
 
-/* Everybody may know whether; why is for those who may run INFO. */
+/* The state is public; the reasons are shown to users who may run INFO. */
 static void pagesReadyPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     (void)q;
     sds reasons = readinessReasons();
@@ -71,7 +71,7 @@ static void pagesStatsPage(const struct httpRequest *q, const struct access *acc
     a->body = statsJson(access);
 }
 
-/* 'sha256-...' of a text that stands in the page: the browser runs no other. */
+/* Appends 'sha256-...' of a text in the page, so that the browser runs no other script. */
 static sds pagesAppendHash(sds s, struct str text) {
     char hex[SHA256_HEX_LEN + 1], digest[SHA256_HEX_LEN / 2];
     sha256Hex(hex, text.ptr, text.len);
@@ -83,7 +83,7 @@ static sds pagesAppendHash(sds s, struct str text) {
     return s;
 }
 
-/* Appends what of the page is before `tag`, and then what belongs there; *rest is what follows. */
+/* Appends the page up to `tag`, and then `then`; *rest is what follows. */
 static sds pagesAppendUpTo(sds s, struct str *rest, const char *tag, struct str then) {
     const char *at = memmem(rest->ptr, rest->len, tag, strlen(tag));
     serverAssert(at);
@@ -107,12 +107,12 @@ static void pagesFrontPage(const struct httpRequest *q, const struct access *acc
                            "frame-ancestors 'none'\r\nX-Frame-Options: DENY\r\n");
 }
 
-/* ---- Which ---- */
+/* ---- Dispatch ---- */
 
-static const struct page {
+static const struct webPage {
     const char *path;
     pageFn *fn;
-    bool open; /* to whoever can connect */
+    bool open; /* needs no rights */
     bool work;
 } pages[] = {
     {"/", pagesFrontPage, false, false},         {"/metrics", pagesMetricsPage, false, true},
@@ -120,7 +120,7 @@ static const struct page {
     {"/api/stats", pagesStatsPage, false, true},
 };
 
-static const struct page *pagesFind(const struct httpRequest *q) {
+static const struct webPage *pagesFind(const struct httpRequest *q) {
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         if (strcmp(pages[i].path, q->path) == 0) return &pages[i];
     }
@@ -128,11 +128,11 @@ static const struct page *pagesFind(const struct httpRequest *q) {
 }
 
 bool pageIsWork(const struct httpRequest *q) {
-    const struct page *page = pagesFind(q);
+    const struct webPage *page = pagesFind(q);
     return page && page->work;
 }
 
-static void pagesSayWhyNot(const struct access *access, struct webAnswer *a) {
+static void pagesRefuse(const struct access *access, struct webAnswer *a) {
     switch (access->verdict) {
     case ACCESS_DENIED:
         a->status = 401;
@@ -151,7 +151,7 @@ static void pagesSayWhyNot(const struct access *access, struct webAnswer *a) {
 }
 
 void pageAnswer(const struct httpRequest *q, bool local_peer, struct str peer, struct webAnswer *a) {
-    const struct page *page = pagesFind(q);
+    const struct webPage *page = pagesFind(q);
     *a = (struct webAnswer){.status = 200, .type = TEXT};
     if (q->method == HTTP_METHOD_OTHER) {
         a->status = 405;
@@ -163,7 +163,7 @@ void pageAnswer(const struct httpRequest *q, bool local_peer, struct str peer, s
     a->granted = access.verdict == ACCESS_GRANTED;
     a->wrong_login = access.failed_login;
     if (!a->granted && !(page && page->open)) {
-        pagesSayWhyNot(&access, a);
+        pagesRefuse(&access, a);
     } else if (!page) {
         a->status = 404;
         a->body = sdsnew("There are /, /metrics, /healthz, /readyz and /api/stats.\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pages.h - what the metrics port answers: a path is a page. */
+/* pages.h - the answers of the metrics port: each path is a page. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +12,14 @@ struct httpRequest;
 struct webAnswer {
     int status;
     const char *type; /* of the body */
-    sds body;         /* the caller's, like headers */
-    sds headers;      /* more lines, each with its end; NULL: none */
-    bool granted;     /* its asker has the rights that the page needs */
-    bool wrong_login; /* he gave credentials that are wrong */
+    sds body;         /* the caller frees body and headers */
+    sds headers;      /* additional lines, each with its line end; NULL: none */
+    bool granted;     /* the request has the rights that the page needs */
+    bool wrong_login; /* wrong credentials were given */
 };
 
-/* Whatever was asked for, there is an answer. */
+/* Answers any request. */
 void pageAnswer(const struct httpRequest *request, bool local_peer, struct str peer,
                 struct webAnswer *answer);
-/* Does the answer take work that grows with the server (its commands, directives, clients)? */
+/* Tells whether the work of the answer grows with the server (its commands, directives, clients). */
 bool pageIsWork(const struct httpRequest *request);

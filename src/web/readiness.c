@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* readiness.c - see readiness.h.
- *
- * Each row is a field of INFO and the value that it should have; a field that is not there is no reason. */
+/* readiness.c - see readiness.h. Each row is a field of INFO and its required value; a missing field
+ * is no reason. */
 #include "web/readiness.h"
 
 #include "registry/info.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* readiness.h - may clients be sent here? */
+/* readiness.h - whether clients can be sent to this server. */
 #pragma once
 
 #include "base/sds.h"
 
-/* Why not, a line for each reason; empty: they may. The caller's. */
+/* Returns a line for each reason against it, or "". The caller frees it. */
 sds readinessReasons(void);

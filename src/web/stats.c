@@ -29,12 +29,12 @@
 #define CLIENTS_SHOWN 12
 #define SLOTS_SHOWN   1024 /* ranges */
 
-/* ---- Commands that are run for the page ---- */
+/* ---- Commands that run for the page ---- */
 
-/* Between commands only, and only what the asker may run: false. Else *bytes and *reply are there, and the
- * caller's. */
-static bool statsAsk(const struct access *access, struct str *argv, int argc, sds *bytes,
-                     struct respReply *reply) {
+/* Runs a command if no other one is running and the user may run it. Returns false if not, else *bytes and
+ * *reply, which the caller frees. */
+static bool statsRunCommand(const struct access *access, struct str *argv, int argc, sds *bytes,
+                            struct respReply *reply) {
     if (call_running || !accessMay(access, argv, argc, 0)) return false;
     struct client *c = clientCreate(NULL);
     struct request r = {.argv = argv, .argc = argc, .cmd = commandLookup(argv, argc)};
@@ -114,7 +114,7 @@ static sds statsLargestJson(sds s, const struct survey *survey, const struct acc
     return jsonClose(s, ']');
 }
 
-static int statsMoreOften(const void *a, const void *b) {
+static int statsCompareHot(const void *a, const void *b) {
     const struct webHotKey *x = *(const struct webHotKey *const *)a, *y = *(const struct webHotKey *const *)b;
     double dx = x->count - x->error, dy = y->count - y->error;
     return dx < dy ? 1 : dx > dy ? -1 : 0;
@@ -124,7 +124,7 @@ static sds statsHotJson(sds s, const struct access *access) {
     double seen;
     const struct webHotKey *keys = hotKeysNow(&seen), *order[HOT_KEYS];
     for (int i = 0; i < HOT_KEYS; i++) order[i] = &keys[i];
-    qsort(order, HOT_KEYS, sizeof *order, statsMoreOften);
+    qsort(order, HOT_KEYS, sizeof *order, statsCompareHot);
     s = jsonOpen(jsonName(s, STR("hot")), '[');
     for (int i = 0, shown = 0; i < HOT_KEYS && shown < HOT_SHOWN; i++) {
         const struct webHotKey *k = order[i];
@@ -155,7 +155,7 @@ static sds statsSlowJson(sds s, const struct access *access) {
     struct respReply reply;
     sds bytes;
     s = jsonOpen(jsonName(s, STR("slow")), '[');
-    if (statsAsk(access, argv, 4, &bytes, &reply)) {
+    if (statsRunCommand(access, argv, 4, &bytes, &reply)) {
         for (size_t i = 0; reply.type == RESP_T_ARRAY && i < reply.elements; i++) {
             if (reply.element[i].elements >= 6) s = statsSlowEntryJson(s, &reply.element[i]);
         }
@@ -167,13 +167,13 @@ static sds statsSlowJson(sds s, const struct access *access) {
 
 /* ---- Clients ---- */
 
-struct busiest {
+struct statsBusiest {
     struct client *at[CLIENTS_SHOWN];
     int count;
 };
 
-static void statsNoteClient(void *priv, struct client *c) {
-    struct busiest *b = priv;
+static void statsAddClient(void *priv, struct client *c) {
+    struct statsBusiest *b = priv;
     int i = b->count < CLIENTS_SHOWN ? b->count++ : CLIENTS_SHOWN - 1;
     if (b->at[i] && b->at[i]->commands >= c->commands) return;
     for (; i > 0 && b->at[i - 1]->commands < c->commands; i--) b->at[i] = b->at[i - 1];
@@ -197,8 +197,8 @@ static sds statsClientJson(sds s, struct client *c) {
 }
 
 static sds statsClientsJson(sds s, bool may) {
-    struct busiest b = {0};
-    if (may) clientForEach(statsNoteClient, &b);
+    struct statsBusiest b = {0};
+    if (may) clientForEach(statsAddClient, &b);
     s = jsonOpen(jsonName(s, STR("clients")), '[');
     for (int i = 0; i < b.count; i++) s = statsClientJson(s, b.at[i]);
     return jsonClose(s, ']');
@@ -206,7 +206,7 @@ static sds statsClientsJson(sds s, bool may) {
 
 /* ---- Slots ---- */
 
-/* [first, last, [host, port, id, ...], replicas ...] */
+/* range is [first, last, [host, port, id, ...], replicas ...]. */
 static sds statsRangeJson(sds s, const struct respReply *range, struct str me) {
     const struct respReply *owner = &range->element[2];
     struct str host = owner->element[0].str, id = owner->element[2].str;
@@ -222,7 +222,7 @@ static sds statsSlotsJson(sds s, const struct access *access) {
     struct str argv[] = {STR("CLUSTER"), STR("SLOTS")};
     struct respReply reply;
     sds bytes;
-    if (!cluster_enabled || !statsAsk(access, argv, 2, &bytes, &reply)) return s;
+    if (!cluster_enabled || !statsRunCommand(access, argv, 2, &bytes, &reply)) return s;
     const char *me = cluster_view.myId ? cluster_view.myId() : NULL;
     s = jsonOpen(jsonName(s, STR("slots")), '[');
     for (size_t i = 0; reply.type == RESP_T_ARRAY && i < reply.elements && i < SLOTS_SHOWN; i++) {
@@ -235,7 +235,7 @@ static sds statsSlotsJson(sds s, const struct access *access) {
     return jsonClose(s, ']');
 }
 
-/* ---- All of it ---- */
+/* ---- The whole answer ---- */
 
 static bool statsMay(const struct access *access, const char *a, const char *b, const char *c) {
     return accessMay(access, (struct str[]){strOf(a), strOf(b), strOf(c ? c : "")}, c ? 3 : 2, 0);

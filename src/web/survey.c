@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* survey.c - see survey.h.
  *
- *     databases in order ──▶ dbScan, a millisecond each tick ──▶ `now`; when it has been through all, `last`
+ *     databases in order ──▶ keyspaceScan, a millisecond each tick ──▶ `now`; at the end it becomes `last`
  *
- * It only reads. While a file is loaded, or a command runs (a script that takes long has the loop turn), it
- * waits. */
+ * It only reads. It waits while a file is loaded, or while a command runs (a long script runs turns
+ * of the loop). */
 #include "web/survey.h"
 
 #include "base/clock.h"
@@ -15,25 +15,25 @@
 
 #define TICK_MS      100
 #define TICK_WORK_US 1000
-#define REST_MS      15000 /* between two surveys */
+#define PAUSE_MS     15000 /* pause between two surveys */
 #define SAMPLES      5     /* elements of a value that are measured */
-#define KEY_MAX      512   /* bytes of a key's name; longer ones are not told of */
+#define KEY_MAX      512   /* keys with longer names are not listed */
 
 static struct survey now, last;
 static bool have_last;
 static int at_db;
 static uint64_t cursor;
-static int64_t rests_until_ms;
+static int64_t pause_until_ms;
 static struct watch watch;
 
-static void surveyForget(struct survey *s) {
+static void surveyFree(struct survey *s) {
     for (int i = 0; i < SURVEY_LARGEST; i++) sdsfree(s->largest[i].key);
     *s = (struct survey){0};
 }
 
 /* ---- A key ---- */
 
-static void surveyNoteLargest(const struct object *o, uint64_t bytes) {
+static void surveyAddLargest(const struct object *o, uint64_t bytes) {
     struct surveyKey *at = now.largest;
     struct str key = objectKey(o);
     int i = SURVEY_LARGEST - 1;
@@ -43,7 +43,7 @@ static void surveyNoteLargest(const struct object *o, uint64_t bytes) {
     at[i] = (struct surveyKey){sdsnewstr(key), at_db, (int)o->type, bytes};
 }
 
-static void surveyNoteKey(void *priv, void *entry) {
+static void surveyAddKey(void *priv, void *entry) {
     (void)priv;
     const struct object *o = entry;
     struct surveyType *type = &now.types[o->type];
@@ -53,44 +53,44 @@ static void surveyNoteKey(void *priv, void *entry) {
     type->keys++;
     type->bytes += bytes;
     now.keys++;
-    surveyNoteLargest(o, bytes);
+    surveyAddLargest(o, bytes);
 }
 
 /* ---- Time ---- */
 
-static void surveyEnds(int64_t now_ms) {
-    surveyForget(&last);
+static void surveyFinish(int64_t now_ms) {
+    surveyFree(&last);
     last = now;
     last.whole = true;
     have_last = true;
     now = (struct survey){0};
     at_db = 0;
-    rests_until_ms = now_ms + REST_MS;
+    pause_until_ms = now_ms + PAUSE_MS;
 }
 
-static void surveyGoOn(void) {
+static void surveyContinue(void) {
     int64_t start = monotonicUs();
-    if (db_loading || call_running || start / 1000 < rests_until_ms) return;
+    if (db_loading || call_running || start / 1000 < pause_until_ms) return;
     while (monotonicUs() - start < TICK_WORK_US) {
-        cursor = keyspaceScan(&dbGet(at_db)->keyspace, cursor, SLOTS_SHOWN, surveyNoteKey, NULL);
+        cursor = keyspaceScan(&dbGet(at_db)->keyspace, cursor, SLOTS_SHOWN, surveyAddKey, NULL);
         if (cursor == 0 && ++at_db == dbCount()) {
-            surveyEnds(start / 1000);
+            surveyFinish(start / 1000);
             return;
         }
     }
 }
 
 static void surveyStop(void) {
-    surveyForget(&now);
-    surveyForget(&last);
+    surveyFree(&now);
+    surveyFree(&last);
     have_last = false;
     at_db = 0;
     cursor = 0;
-    rests_until_ms = 0;
+    pause_until_ms = 0;
 }
 
 void surveyInit(void) {
-    watch = (struct watch){.period_ms = TICK_MS, .tick = surveyGoOn, .stop = surveyStop};
+    watch = (struct watch){.period_ms = TICK_MS, .tick = surveyContinue, .stop = surveyStop};
 }
 
 void surveyWatch(void) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* survey.h - what the keys are like: how many of each type, what they take, and the largest of them.
+/* survey.h - statistics of the keys: how many of each type there are, their sizes, the largest ones.
  *
- * Nobody keeps that; while somebody looks, a little of the keyspace is looked at, ten times a second, by a
- * scan. Its order is that of hashes, so what it has seen so far stands for all of it. */
+ * The server does not keep them. While somebody watches the page, a scan looks at a small part of
+ * the keyspace ten times a second. It goes in the order of hashes, so what it has seen so far is
+ * a fair sample. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,9 +12,8 @@
 #include "base/sds.h"
 #include "data/type.h"
 
-#define SURVEY_SIZES                                                                                         \
-    40 /* keys of 2^i bytes and more, less than twice as many; the last one has all beyond                   \
-        */
+/* Bucket i counts keys of 2^i bytes up to twice that; the last bucket has all larger ones. */
+#define SURVEY_SIZES   40
 #define SURVEY_LARGEST 10
 
 struct surveyType {
@@ -26,14 +26,14 @@ struct surveyKey {
     uint64_t bytes;
 };
 struct survey {
-    uint64_t keys; /* seen */
-    bool whole;    /* all there were */
+    uint64_t keys; /* that were seen */
+    bool whole;    /* the survey is complete */
     struct surveyType types[OBJ_TYPES_MAX];
-    struct surveyKey largest[SURVEY_LARGEST]; /* the largest first; key NULL: there are no more */
+    struct surveyKey largest[SURVEY_LARGEST]; /* in descending order; key NULL: no more */
 };
 
 void surveyInit(void);
-/* Somebody looks, and will for some seconds. */
+/* Keeps the survey active for some seconds. */
 void surveyWatch(void);
-/* The last whole one, or the one that is being made while there is none. */
+/* Returns the last complete survey, or the current one if there is none. */
 const struct survey *surveyNow(void);

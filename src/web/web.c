@@ -17,15 +17,15 @@
 #include "web/http.h"
 #include "web/survey.h"
 
-#define SOCKETS_MAX  16
-#define BACKLOG      64
-#define ACCEPTS_MAX  8   /* in a turn of the loop */
-#define REST_MS      100 /* without accepting, when it failed for want of something */
-#define KEEPALIVE_S  60
-#define DEFAULT_BIND "127.0.0.1 -::1"
+#define SOCKETS_MAX     16
+#define BACKLOG         64
+#define ACCEPTS_MAX     8   /* per turn of the loop */
+#define ACCEPT_PAUSE_MS 100 /* pause of accepting after a failure */
+#define KEEPALIVE_S     60
+#define DEFAULT_BIND    "127.0.0.1 -::1"
 
 static int64_t metrics_port;
-static sds metrics_bind; /* the words, with blanks between */
+static sds metrics_bind; /* addresses, separated by blanks */
 static int sockets[SOCKETS_MAX], socket_count;
 static bool started;
 
@@ -38,23 +38,24 @@ static void webWatchSockets(void) {
         aeCreateFileEvent(server_el, sockets[i], AE_READABLE, webOnAccept, NULL);
 }
 
-static int64_t webWatchAgain(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t webResumeAccepting(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     webWatchSockets();
     return AE_NOMORE;
 }
 
-/* Without a file descriptor for who waits, the sockets stay readable, and the loop would do nothing else. */
-static void webRest(void) {
+/* Pauses accepting: without a file descriptor for another connection, the sockets stay readable and the loop
+ * would do nothing else. */
+static void webPauseAccepting(void) {
     for (int i = 0; i < socket_count; i++) aeDeleteFileEvent(server_el, sockets[i], AE_READABLE);
-    aeCreateTimeEvent(server_el, REST_MS, webWatchAgain, NULL);
+    aeCreateTimeEvent(server_el, ACCEPT_PAUSE_MS, webResumeAccepting, NULL);
 }
 
 static void webOnAccept(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         int client_fd = netAccept(fd);
-        if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) webRest();
+        if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) webPauseAccepting();
         if (client_fd < 0) return;
         connectionsTake(connCreateTcp(el, client_fd, KEEPALIVE_INHERITED));
     }
@@ -92,8 +93,8 @@ static void webAnnounce(void) {
 static const char no_parser[] = "this server was built without an HTTP parser (libllhttp or http-parser, see "
                                 "deps/README.md), so it has no metrics port";
 
-/* When it fails, the registry puts the old values back and calls it again. */
-static bool webListenAgain(struct configApply *a, const char **err) {
+/* If it fails, the registry restores the old values and calls it again. */
+static bool webReopen(struct configApply *a, const char **err) {
     (void)a;
     if (!started) return true;
     if (metrics_port && !httpIsAvailable()) {
@@ -137,7 +138,7 @@ static sds webGetBind(const struct configDirective *d) {
 }
 
 void webInit(void) {
-    static struct configApply listening = {webListenAgain};
+    static struct configApply listening = {webReopen};
     static struct configDirective directives[] = {
         CONFIG_INT("metrics-port", NULL, CONFIG_MODIFIABLE, &metrics_port, 0, 0, 65535, NULL),
         CONFIG_SPECIAL("metrics-bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, webSetBind, webGetBind,

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* web.h - the metrics port: what a server does, over HTTP, for Prometheus, for probes, and for people with a
- * browser.
+/* web.h - the metrics port: the state of the server over HTTP, for Prometheus, probes, and people
+ * with a browser.
  *
- *     GET /metrics     metrics.h        what Prometheus scrapes
- *     GET /healthz     the event loop turns
- *     GET /readyz      readiness.h      clients can be sent here; or why not
- *     GET /            page.html        a page for people, which asks for
- *     GET /api/stats   stats.h          figures as JSON
+ *     GET /metrics     metrics.h        for Prometheus
+ *     GET /healthz                      200 while the event loop runs
+ *     GET /readyz      readiness.h      whether clients can be sent here, with reasons
+ *     GET /            page.html        a page for people, which requests
+ *     GET /api/stats   stats.h          its data as JSON
  *
- * The floor plan:
- *
- *     web.c            directives, sockets to listen on
- *     connections      who is connected: limits, time-outs, the turn in which an answer is made
- *     http             requests, by a library; base64
- *     access           whose rights count
- *     pages            path to answer
+ *     web.c            directives, listening sockets
+ *     connections      connections: limits, time-outs, when answers are made
+ *     http, base64     requests, by a library
+ *     access           rights
+ *     pages            from paths to answers
  *     metrics, readiness, stats     the answers; info_view, exposition, json: how they are read and written
- *     survey, hot_keys              what is only known while somebody looks: sizes of keys, keys in use
+ *     survey, hot_keys              data that is only collected while somebody watches
  *
- * With metrics-port 0, as it is by default, none of it runs. All runs in the main thread's loop: an answer is
- * bounded work, and takes a bounded share of the time (connections.c). */
+ * With metrics-port 0, the default, none of it runs. All of it runs in the event loop of the main thread: an
+ * answer is bounded work, and answers take a bounded share of the time (connections.c). */
 #pragma once
 
 void webInit(void);  /* directives */
-void webStart(void); /* after the configuration; logs and exits when it cannot listen where it should */
+void webStart(void); /* after the configuration; logs and exits if it cannot listen */
 void webStop(void);  /* closes everything */

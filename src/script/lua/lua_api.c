@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_api.c - what scripts call: redis.* and, the same table, server.*
+/* lua_api.c - functions that scripts call: redis.*, and server.* as the same table.
  *
- * A command's arguments are views into the Lua strings on the caller's stack; numbers are printed into a
- * buffer. The command runs as the fake client, whose reply then becomes a Lua value. A refusal is replied by
- * the fake client just as a failing command's error is, so that there is one way for errors. */
+ * A command's arguments are views of the Lua strings on the caller's stack; numbers are printed into a
+ * buffer. The command runs as the fake client, whose reply becomes a Lua value. A refusal is replied by the
+ * fake client like the error of a failing command, so all errors take the same way. */
 #include <lauxlib.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@
 
 /* ---- Errors ---- */
 
-/* Raises {err = ...}. It counts in the statistics when it reaches the client. */
+/* Raises {err = ...}. The error is counted when it reaches the client. */
 static int luaApiRaise(lua_State *L, const char *message) {
     luaPushError(L, strOf(message), false);
     return lua_error(L);
@@ -42,14 +42,14 @@ struct luaArguments {
 };
 static struct luaArguments arguments;
 
-static void scriptApiMakeRoom(int argc) {
+static void luaApiReserveArguments(int argc) {
     if (argc <= arguments.cap) return;
     arguments.cap = argc + 16;
     arguments.argv = zrealloc(arguments.argv, (size_t)arguments.cap * sizeof *arguments.argv);
     arguments.numbers = zrealloc(arguments.numbers, (size_t)arguments.cap * sizeof *arguments.numbers);
 }
 
-/* As %.17g, fast for integers. */
+/* Prints like %.17g, but fast for integers. */
 static unsigned luaApiPrintNumber(char *dst, double n) {
     if (n == floor(n) && fabs(n) < EXACT_INTEGERS && !(n == 0 && signbit(n))) {
         return ll2string(dst, (int64_t)n);
@@ -57,10 +57,10 @@ static unsigned luaApiPrintNumber(char *dst, double n) {
     return (unsigned)snprintf(dst, NUMBER_TEXT_SIZE, "%.17g", n);
 }
 
-/* The Lua arguments as a command. NULL, or what is wrong with them. */
+/* Takes the Lua arguments as a command. Returns NULL, or an error. */
 static const char *luaApiTakeArguments(lua_State *L, int argc) {
     if (argc == 0) return "ERR Please specify at least one argument for this call";
-    scriptApiMakeRoom(argc);
+    luaApiReserveArguments(argc);
     for (int i = 0; i < argc; i++) {
         struct str *arg = &arguments.argv[i];
         int type = lua_type(L, i + 1);
@@ -78,36 +78,37 @@ static const char *luaApiTakeArguments(lua_State *L, int argc) {
 
 /* ---- Running commands ---- */
 
-/* PROPAGATED_NOT_TO_... */
-static uint8_t luaApiNotTo(int repl) {
+/* Returns PROPAGATED_NOT_TO_... */
+static uint8_t luaApiExcludedSinks(int repl) {
     return (repl & REPL_AOF ? 0 : PROPAGATED_NOT_TO_FILES) |
            (repl & REPL_REPLICA ? 0 : PROPAGATED_NOT_TO_REPLICAS);
 }
 
-/* False: refused. There is a reply in both cases. */
+/* Runs the command and leaves its reply or an error in the client's chain. Returns false if
+ * it was refused. */
 static bool luaApiRunCommand(struct client *c, int argc) {
     struct request r = {.argv = arguments.argv, .argc = argc, .cmd = commandLookup(arguments.argv, argc)};
     bool writes = r.cmd && r.cmd->flags & CMD_WRITE;
     r.unpropagated = writes && lua_run.repl == REPL_NONE;
-    if (writes && !r.unpropagated) r.exclude = luaApiNotTo(lua_run.repl);
+    if (writes && !r.unpropagated) r.but = luaApiExcludedSinks(lua_run.repl);
     bool ran = commandRun(c, &r, ORIGIN_SCRIPT);
     if (ran && writes) script_run.wrote = true;
     return ran;
 }
 
-/* The same in a debugging session. */
+/* Runs the command and prints it and its reply in a debugging session. */
 static void luaApiRunDebugged(struct client *c, int argc) {
     luaDebugCall(arguments.argv, argc);
     bool ran = luaApiRunCommand(c, argc);
     luaDebugReply(c, !ran);
 }
 
-/* Pushes the reply; true when it is an error. */
+/* Pushes the reply; returns true if it is an error. */
 static bool luaApiCallCommand(lua_State *L) {
     serverAssert(script_run.name);
     struct client *c = script_run.client;
     int argc = lua_gettop(L);
-    if (c->out.head) replyFreeChain(c); /* Lua ran out of memory over the last reply */
+    if (c->out.head) replyFreeChain(c); /* Lua ran out of memory with the last reply */
     const char *error = luaApiTakeArguments(L, argc);
     if (error)
         replyError(c, error);
@@ -115,7 +116,7 @@ static bool luaApiCallCommand(lua_State *L) {
         luaApiRunDebugged(c, argc);
     else
         luaApiRunCommand(c, argc);
-    lua_settop(L, 0); /* as many arguments as unpack gives leave no room for a reply */
+    lua_settop(L, 0); /* many arguments (unpack) would leave no stack for the reply */
     return luaPushReply(L, c);
 }
 
@@ -138,7 +139,7 @@ static int luaApiAclCheckCmd(lua_State *L) {
     return 1;
 }
 
-/* ---- Replies made by hand ---- */
+/* ---- Making replies ---- */
 
 static bool luaApiOneString(lua_State *L, struct str *s) {
     if (lua_gettop(L) != 1 || lua_type(L, 1) != LUA_TSTRING) {
@@ -164,7 +165,7 @@ static int luaApiStatusReply(lua_State *L) {
     return 1;
 }
 
-/* ---- The rest ---- */
+/* ---- Other functions ---- */
 
 static int luaApiSha1hex(lua_State *L) {
     if (lua_gettop(L) != 1) return luaApiRaise(L, "ERR wrong number of arguments");
@@ -214,13 +215,13 @@ static int luaApiSetRepl(lua_State *L) {
     return 0;
 }
 
-/* Scripts are replicated by their effects, always. */
+/* Always true: scripts are always replicated by their effects. */
 static int luaApiReplicateCommands(lua_State *L) {
     lua_pushboolean(L, true);
     return 1;
 }
 
-/* True when a debugger stops at the next line. */
+/* Returns true to the script if a debugger stops at the next line. */
 static int luaApiBreakpoint(lua_State *L) {
     lua_debug.stop_at_next = debug_session.on;
     lua_pushboolean(L, debug_session.on);
@@ -241,7 +242,7 @@ static int luaApiVersionNumber(const char *version) {
     return major << 16 | minor << 8 | patch;
 }
 
-/* What every table has: the log, and who we are. */
+/* Adds what every table has: the log and the versions. */
 static void luaApiAddLogAndVersions(lua_State *L) {
     static const struct {
         const char *name;

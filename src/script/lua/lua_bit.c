@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_bit.c - bit of scripts: lua-bitop. Part of lua_private.h. */
+/* lua_bit.c - the library bit of scripts, which is lua-bitop. Part of lua_private.h. */
 #include <lauxlib.h>
 #include <lua-bitop.h>
 #include <math.h>
 
 #include "script/lua/lua_private.h"
 
-/* As many hex digits of the low end as asked for: at most 8, in upper case when the number is negative. */
+/* Returns the lowest hex digits, as many as requested, at most 8; in upper case if the number is negative. */
 static int luaBitTohex(lua_State *L) {
     static const char lower[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
     luaL_checknumber(L, 1);
     lua_settop(L, 2);
-    lua_pushvalue(L, lua_upvalueindex(1)); /* tobit */
+    lua_pushvalue(L, lua_upvalueindex(1)); /* the function tobit */
     lua_pushvalue(L, 1);
     lua_call(L, 1, 1);
     uint32_t bits = (uint32_t)(int64_t)lua_tonumber(L, -1);
@@ -33,6 +33,6 @@ int luaOpenBit(lua_State *L) {
     return 1;
 }
 
-bool luaBitIsThere(void) {
+bool luaHasBit(void) {
     return true;
 }

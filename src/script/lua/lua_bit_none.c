@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_bit_none.c - stands for lua_bit.c where the build had no lua-bitop: scripts have no bit. */
+/* lua_bit_none.c - replaces lua_bit.c in builds without lua-bitop: scripts have no library bit. */
 #include "script/lua/lua_private.h"
 
 int luaOpenBit(lua_State *L) {
@@ -7,6 +7,6 @@ int luaOpenBit(lua_State *L) {
     return 1;
 }
 
-bool luaBitIsThere(void) {
+bool luaHasBit(void) {
     return false;
 }

@@ -6,10 +6,10 @@
  *     unpack_one(s [, offset])           next offset, one value
  *     unpack_limit(s, limit [, offset])  next offset, up to `limit` values
  *
- * The next offset is -1 at the end of s; offsets count from 0. A table with exactly the keys 1 .. n is an
- * array, any other a map. Tables nested deeper than PACK_DEPTH_MAX are packed as nil, as is what MessagePack
- * has no type for. Integers take the shortest form; other numbers are floats when that loses nothing, else
- * doubles. Binary and extension types are refused. */
+ * The next offset is -1 at the end of s; offsets count from 0. A table whose keys are exactly 1 .. n is an
+ * array, any other table a map. Tables nested deeper than PACK_DEPTH_MAX and values without a type in
+ * MessagePack are packed as nil. Integers take the shortest form; other numbers are floats if that loses
+ * nothing, else doubles. Binary and extension types are refused. */
 #include <lauxlib.h>
 #include <math.h>
 
@@ -19,7 +19,7 @@
 
 /* ---- Packing ---- */
 
-/* Static, so that an error raised half-way leaks nothing: the next pack() starts over. */
+/* Static, so that an error that Lua raises does not leak it: the next pack() starts over. */
 static sds packed;
 
 static void luaCmsgpackAddByte(uint8_t byte) {
@@ -102,7 +102,7 @@ static void luaCmsgpackPackCount(size_t n, uint8_t fix, uint8_t tag16) {
         luaCmsgpackAddTagged((uint8_t)(tag16 + 1), n, 4);
 }
 
-/* Entries of the table on top; *array when their keys are 1 .. n. */
+/* Counts the entries of the table on top; *array tells whether their keys are 1 .. n. */
 static size_t luaCmsgpackCountEntries(lua_State *L, bool *array) {
     size_t count = 0;
     double max = 0;
@@ -138,7 +138,7 @@ static void luaCmsgpackPackTable(lua_State *L, int depth) {
     }
 }
 
-/* The value on top; pops it. */
+/* Packs the value on top and pops it. */
 static void luaCmsgpackPackValue(lua_State *L, int depth) {
     size_t len;
     const char *s;
@@ -159,7 +159,7 @@ static void luaCmsgpackPackValue(lua_State *L, int depth) {
     lua_pop(L, 1);
 }
 
-static int luaCmsgpackMsgpackPack(lua_State *L) {
+static int luaCmsgpackPack(lua_State *L) {
     int argc = lua_gettop(L);
     if (argc == 0) return luaL_argerror(L, 0, "MessagePack pack needs input.");
     luaL_checkstack(L, 4, "too many arguments to pack");
@@ -182,7 +182,7 @@ struct cmsgpackInput {
     const uint8_t *at, *end;
 };
 
-static const uint8_t *luaCmsgpackMsgpackTake(struct cmsgpackInput *in, size_t n) {
+static const uint8_t *luaCmsgpackTakeBytes(struct cmsgpackInput *in, size_t n) {
     if ((size_t)(in->end - in->at) < n) luaL_error(in->L, "Missing bytes in input.");
     const uint8_t *p = in->at;
     in->at += n;
@@ -190,7 +190,7 @@ static const uint8_t *luaCmsgpackMsgpackTake(struct cmsgpackInput *in, size_t n)
 }
 
 static uint64_t luaCmsgpackTakeNumber(struct cmsgpackInput *in, size_t size) {
-    const uint8_t *p = luaCmsgpackMsgpackTake(in, size);
+    const uint8_t *p = luaCmsgpackTakeBytes(in, size);
     uint64_t v = 0;
     for (size_t i = 0; i < size; i++) v = v << 8 | p[i];
     return v;
@@ -199,7 +199,7 @@ static uint64_t luaCmsgpackTakeNumber(struct cmsgpackInput *in, size_t size) {
 static void luaCmsgpackUnpackValue(struct cmsgpackInput *in);
 
 static void luaCmsgpackUnpackString(struct cmsgpackInput *in, size_t len) {
-    const uint8_t *p = luaCmsgpackMsgpackTake(in, len);
+    const uint8_t *p = luaCmsgpackTakeBytes(in, len);
     lua_pushlstring(in->L, (const char *)p, len);
 }
 
@@ -243,7 +243,7 @@ static void luaCmsgpackUnpackByTag(struct cmsgpackInput *in, uint8_t tag) {
     case 0xcc: lua_pushnumber(L, (lua_Number)luaCmsgpackTakeNumber(in, 1)); break;
     case 0xcd: lua_pushnumber(L, (lua_Number)luaCmsgpackTakeNumber(in, 2)); break;
     case 0xce: lua_pushnumber(L, (lua_Number)luaCmsgpackTakeNumber(in, 4)); break;
-    case 0xcf: /* as signed: what scripts have always seen */
+    case 0xcf: /* as signed, for compatibility */
     case 0xd3: lua_pushnumber(L, (lua_Number)(int64_t)luaCmsgpackTakeNumber(in, 8)); break;
     case 0xd0: lua_pushnumber(L, (int8_t)luaCmsgpackTakeNumber(in, 1)); break;
     case 0xd1: lua_pushnumber(L, (int16_t)luaCmsgpackTakeNumber(in, 2)); break;
@@ -261,7 +261,7 @@ static void luaCmsgpackUnpackByTag(struct cmsgpackInput *in, uint8_t tag) {
 
 static void luaCmsgpackUnpackValue(struct cmsgpackInput *in) {
     luaL_checkstack(in->L, 4, "data nested too deeply to unpack");
-    uint8_t tag = *luaCmsgpackMsgpackTake(in, 1);
+    uint8_t tag = *luaCmsgpackTakeBytes(in, 1);
     if (tag <= 0x7f)
         lua_pushnumber(in->L, tag);
     else if (tag >= 0xe0)
@@ -276,8 +276,8 @@ static void luaCmsgpackUnpackValue(struct cmsgpackInput *in) {
         luaCmsgpackUnpackByTag(in, tag);
 }
 
-/* Up to `limit` values (0: all) from `offset` on; with the next offset in front of them when there is a
- * limit. */
+/* Unpacks up to `limit` values (0: all) from `offset` on. With a limit, the next offset is
+ * returned before them. */
 static int luaCmsgpackUnpackFrom(lua_State *L, int limit, int offset) {
     size_t len;
     const char *data = luaL_checklstring(L, 1, &len);
@@ -300,26 +300,26 @@ static int luaCmsgpackUnpackFrom(lua_State *L, int limit, int offset) {
     return count + 1;
 }
 
-static int luaCmsgpackMsgpackUnpack(lua_State *L) {
+static int luaCmsgpackUnpack(lua_State *L) {
     return luaCmsgpackUnpackFrom(L, 0, 0);
 }
 
-static int luaCmsgpackMsgpackUnpackOne(lua_State *L) {
+static int luaCmsgpackUnpackOne(lua_State *L) {
     int offset = (int)luaL_optinteger(L, 2, 0);
     return luaCmsgpackUnpackFrom(L, 1, offset);
 }
 
-static int luaCmsgpackMsgpackUnpackLimit(lua_State *L) {
+static int luaCmsgpackUnpackLimit(lua_State *L) {
     int limit = (int)luaL_checkinteger(L, 2);
     int offset = (int)luaL_optinteger(L, 3, 0);
     return luaCmsgpackUnpackFrom(L, limit, offset);
 }
 
 int luaOpenCmsgpack(lua_State *L) {
-    static const luaL_Reg functions[] = {{"pack", luaCmsgpackMsgpackPack},
-                                         {"unpack", luaCmsgpackMsgpackUnpack},
-                                         {"unpack_one", luaCmsgpackMsgpackUnpackOne},
-                                         {"unpack_limit", luaCmsgpackMsgpackUnpackLimit},
+    static const luaL_Reg functions[] = {{"pack", luaCmsgpackPack},
+                                         {"unpack", luaCmsgpackUnpack},
+                                         {"unpack_one", luaCmsgpackUnpackOne},
+                                         {"unpack_limit", luaCmsgpackUnpackLimit},
                                          {NULL, NULL}};
     lua_createtable(L, 0, 8);
     luaL_register(L, NULL, functions);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_debug.c - the debugger of Lua: where a script stops, and what it calls (see lua_debug.h).
+/* lua_debug.c - the debugger of Lua: where a script stops, and which commands it calls (see lua_debug.h).
  *
- * Lua calls the hook at each line. While the script stands, requests are read and answered right there. */
+ * Lua calls the hook at each line. While the script is stopped, the hook reads and serves requests. */
 #include "script/lua/lua_debug.h"
 
 #include "base/assert.h"
 #include "base/ticks.h"
 #include "client/reply.h"
 
-#define ENDLESS_LOOP_US 5000000 /* a script that does not stop for so long is stopped */
+#define ENDLESS_LOOP_US 5000000 /* a script is stopped after running so long */
 
 struct luaDebug lua_debug;
 
@@ -27,7 +27,7 @@ void luaDebugSourceLine(int line) {
     debugLine("%s%c%-3d %s", arrow, luaDebugIsBreakpoint(line) ? '#' : ' ', line, lua_debug.lines[line - 1]);
 }
 
-/* ---- Where the script stops ---- */
+/* ---- Stops ---- */
 
 static void luaDebugRaiseAbort(lua_State *L) {
     lua_pushstring(L, debug_session.abort_reason);
@@ -90,7 +90,7 @@ static void luaDebugEnd(struct scriptEngine *e) {
 const struct scriptDebugger lua_debugger = {
     .enable = luaDebugEnable, .disable = luaDebugDisable, .start = luaDebugStart, .end = luaDebugEnd};
 
-/* ---- What the script calls ---- */
+/* ---- Output of the script ---- */
 
 void luaDebugCall(const struct str *argv, int argc) {
     if (!lua_debug.step) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_debug_commands.c - what the client of a debugging session may ask. Part of lua_debug.h. */
+/* lua_debug_commands.c - requests of the client in a debugging session. Part of lua_debug.h. */
 #include <lauxlib.h>
 #include <stdlib.h>
 
@@ -8,21 +8,21 @@
 
 #define LIST_CONTEXT 5
 
-/* What a request does. True: the script goes on. */
+/* A request. Returns true if the script shall continue. */
 typedef bool debugCommand(lua_State *L, sds *argv, int argc);
 
-static bool luaDebugCommandsDebugStep(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsStep(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     lua_debug.step = true;
     return true;
 }
 
-static bool luaDebugCommandsDebugContinue(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsContinue(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     return true;
 }
 
-static bool luaDebugCommandsDebugAbort(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsAbort(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     debug_session.abort_reason = "script aborted for user request";
     return true;
@@ -36,14 +36,14 @@ static void luaDebugCommandsListAround(int64_t line, int64_t context) {
     }
 }
 
-static bool luaDebugCommandsDebugList(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsList(lua_State *L, sds *argv, int argc) {
     (void)L;
     int64_t line = argc > 1 ? atoi(argv[1]) : 0, context = argc > 2 ? atoi(argv[2]) : LIST_CONTEXT;
     luaDebugCommandsListAround(line ? line : lua_debug.line, context);
     return false;
 }
 
-static bool luaDebugCommandsDebugWhole(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsWhole(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     luaDebugCommandsListAround(1, lua_debug.line_count);
     return false;
@@ -84,7 +84,7 @@ static void luaDebugCommandsListBreakpoints(void) {
     for (int i = 0; i < d->breakpoint_count; i++) luaDebugSourceLine(d->breakpoints[i]);
 }
 
-static bool luaDebugCommandsDebugBreak(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsBreak(lua_State *L, sds *argv, int argc) {
     (void)L;
     if (argc == 1) luaDebugCommandsListBreakpoints();
     for (int i = 1; i < argc; i++) {
@@ -105,7 +105,7 @@ static bool luaDebugCommandsDebugBreak(lua_State *L, sds *argv, int argc) {
 
 /* ---- Values ---- */
 
-/* The value on top, popped; a name stands before it. */
+/* Prints the value on top, after a name if there is one, and pops it. */
 static void luaDebugCommandsShowValue(lua_State *L, const char *name) {
     sds line = sdsnew("<value> ");
     if (name) line = sdscatprintf(line, "%s = ", name);
@@ -151,7 +151,7 @@ static void luaDebugCommandsShowAllLocals(lua_State *L) {
     if (!any) debugLine("No local variables in the current context.");
 }
 
-static bool luaDebugCommandsDebugPrint(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsPrint(lua_State *L, sds *argv, int argc) {
     if (argc == 1)
         luaDebugCommandsShowAllLocals(L);
     else if (!luaDebugCommandsShowLocal(L, argv[1]) && !luaDebugCommandsShowGlobal(L, argv[1]))
@@ -159,7 +159,7 @@ static bool luaDebugCommandsDebugPrint(lua_State *L, sds *argv, int argc) {
     return false;
 }
 
-static bool luaDebugCommandsDebugTrace(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsTrace(lua_State *L, sds *argv, int argc) {
     (void)argv, (void)argc;
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
@@ -179,16 +179,16 @@ static void luaDebugCommandsShowError(lua_State *L) {
     sdsfree(text);
 }
 
-static sds luaDebugCommandsJoined(sds *words, int count) {
+static sds luaDebugCommandsJoin(sds *words, int count) {
     sds s = sdsempty();
     for (int i = 0; i < count; i++) s = sdscatstr(i ? sdscat(s, " ") : s, sdsview(words[i]));
     return s;
 }
 
-/* An expression, or statements. */
-static bool luaDebugCommandsDebugEval(lua_State *L, sds *argv, int argc) {
+/* Evaluates an expression, or runs statements. */
+static bool luaDebugCommandsEval(lua_State *L, sds *argv, int argc) {
     int top = lua_gettop(L);
-    sds code = luaDebugCommandsJoined(argv + 1, argc - 1),
+    sds code = luaDebugCommandsJoin(argv + 1, argc - 1),
         expression = sdscatstr(sdsnew("return "), sdsview(code));
     bool ok = luaCompileText(L, sdsview(expression), "@ldb_eval");
     if (!ok) {
@@ -205,8 +205,8 @@ static bool luaDebugCommandsDebugEval(lua_State *L, sds *argv, int argc) {
     return false;
 }
 
-/* What it does is told just as for the commands of the script. */
-static bool luaDebugCommandsDebugRedis(lua_State *L, sds *argv, int argc) {
+/* Runs a command. It is printed like commands of the script. */
+static bool luaDebugCommandsRedis(lua_State *L, sds *argv, int argc) {
     int top = lua_gettop(L);
     if (!lua_checkstack(L, argc + 2)) return false;
     lua_pushcfunction(L, luaApiPcall);
@@ -218,13 +218,13 @@ static bool luaDebugCommandsDebugRedis(lua_State *L, sds *argv, int argc) {
     return false;
 }
 
-static bool luaDebugCommandsDebugTrim(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsMaxlen(lua_State *L, sds *argv, int argc) {
     (void)L;
     debugMaxlen(argv, argc);
     return false;
 }
 
-static bool luaDebugCommandsDebugHelp(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsHelp(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     static const char *const lines[] = {
         "The debugger of scripts. A command may be shortened to its first letter.",
@@ -253,15 +253,14 @@ static debugCommand *luaDebugCommandsFindCommand(const char *word, int argc) {
         const char *name;
         int min_argc, max_argc; /* max 0: any number */
         debugCommand *run;
-    } commands[] = {
-        {"help", 1, 1, luaDebugCommandsDebugHelp},   {"step", 1, 1, luaDebugCommandsDebugStep},
-        {"next", 1, 1, luaDebugCommandsDebugStep},   {"continue", 1, 1, luaDebugCommandsDebugContinue},
-        {"abort", 1, 1, luaDebugCommandsDebugAbort}, {"list", 1, 3, luaDebugCommandsDebugList},
-        {"whole", 1, 1, luaDebugCommandsDebugWhole}, {"print", 1, 2, luaDebugCommandsDebugPrint},
-        {"trace", 1, 1, luaDebugCommandsDebugTrace}, {"eval", 2, 0, luaDebugCommandsDebugEval},
-        {"redis", 2, 0, luaDebugCommandsDebugRedis}, {"break", 1, 0, luaDebugCommandsDebugBreak},
-        {"maxlen", 1, 2, luaDebugCommandsDebugTrim}, {"valkey", 2, 0, luaDebugCommandsDebugRedis},
-        {"server", 2, 0, luaDebugCommandsDebugRedis}};
+    } commands[] = {{"help", 1, 1, luaDebugCommandsHelp},     {"step", 1, 1, luaDebugCommandsStep},
+                    {"next", 1, 1, luaDebugCommandsStep},     {"continue", 1, 1, luaDebugCommandsContinue},
+                    {"abort", 1, 1, luaDebugCommandsAbort},   {"list", 1, 3, luaDebugCommandsList},
+                    {"whole", 1, 1, luaDebugCommandsWhole},   {"print", 1, 2, luaDebugCommandsPrint},
+                    {"trace", 1, 1, luaDebugCommandsTrace},   {"eval", 2, 0, luaDebugCommandsEval},
+                    {"redis", 2, 0, luaDebugCommandsRedis},   {"break", 1, 0, luaDebugCommandsBreak},
+                    {"maxlen", 1, 2, luaDebugCommandsMaxlen}, {"valkey", 2, 0, luaDebugCommandsRedis},
+                    {"server", 2, 0, luaDebugCommandsRedis}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         bool named = !strcasecmp(word, commands[i].name) ||
                      (word[0] && !word[1] && (word[0] | 32) == commands[i].name[0]);

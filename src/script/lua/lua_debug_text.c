@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_debug_text.c - values and replies as the debugger shows them: tools read these lines, so the forms
- * are Valkey's. Part of lua_debug.h. */
+/* lua_debug_text.c - values of Lua as the debugger prints them. Tools parse these lines, so their form is
+ * Valkey's. Part of lua_debug.h. */
 #include <lauxlib.h>
 
 #include "client/reply.h"
@@ -12,7 +12,7 @@ static const char too_deep[] = "<max recursion level reached! Nested table?>";
 
 static sds luaDebugTextValue(sds s, lua_State *L, int depth);
 
-/* Are the keys of the table on top 1, 2, 3 ... and come in this order? */
+/* Tells whether the keys of the table on top are 1, 2, 3 ... in this order. */
 static bool luaDebugTextIsList(lua_State *L) {
     int expected = 1;
     for (lua_pushnil(L); lua_next(L, -2); expected++) {
@@ -41,8 +41,8 @@ static sds luaDebugTextTable(sds s, lua_State *L, int depth) {
     return sdscat(s, "}");
 }
 
-/* As it is, but for bytes that would end the line it is shown in. */
-static sds scriptDebugAppendString(sds s, struct str text) {
+/* Appends a string; blanks replace bytes that would end its line. */
+static sds luaDebugTextAppendString(sds s, struct str text) {
     size_t at = sdslen(s);
     s = sdscatstr(s, text);
     for (; at < sdslen(s); at++)
@@ -50,11 +50,11 @@ static sds scriptDebugAppendString(sds s, struct str text) {
     return s;
 }
 
-/* Of the value on top. */
+/* Appends the value on top. */
 static sds luaDebugTextValue(sds s, lua_State *L, int depth) {
     if (depth == DEPTH_MAX || !lua_checkstack(L, 4)) return sdscat(s, too_deep);
     switch (lua_type(L, -1)) {
-    case LUA_TSTRING: return scriptDebugAppendString(s, strN(lua_tostring(L, -1), lua_objlen(L, -1)));
+    case LUA_TSTRING: return luaDebugTextAppendString(s, strN(lua_tostring(L, -1), lua_objlen(L, -1)));
     case LUA_TBOOLEAN: return sdscat(s, lua_toboolean(L, -1) ? "true" : "false");
     case LUA_TNUMBER: return sdscatprintf(s, "%g", lua_tonumber(L, -1));
     case LUA_TNIL: return sdscat(s, "nil");

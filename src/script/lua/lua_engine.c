@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_engine.c - Lua as an engine (command/script_engine.h; see lua_private.h).
+/* lua_engine.c - Lua as a scripting engine (command/script_engine.h; see lua_private.h).
  *
- * A script is compiled once, to a function that the interpreter's registry holds: that reference is its code.
- * Lua calls the hook every LUA_HOOK_PERIOD instructions, which looks at the clock. When the script is to
- * stop, the hook raises the error, and from then on at every instruction, so that no pcall() can hold it up.
- */
+ * A script is compiled once to a function in the interpreter's registry; the reference to it is the script's
+ * code. Lua calls the hook every LUA_HOOK_PERIOD instructions, which checks the time. To stop a script, the
+ * hook raises an error, and from then on raises it at every instruction, so that no pcall() can continue. */
 #include "script/lua/lua_engine.h"
 
 #include <lauxlib.h>
@@ -20,7 +19,7 @@
 
 #define SCRIPT_CHUNKNAME "@user_script"
 
-#define LUA_ENGINE_ABI 4 /* what it would be registered with, were it a module */
+#define LUA_ENGINE_ABI 4 /* the version that a module with this engine would register */
 
 struct luaRun lua_run;
 
@@ -91,7 +90,7 @@ static void luaEnginePushStrings(lua_State *L, const struct str *values, int cou
     }
 }
 
-/* Scripts find their keys and arguments in globals. */
+/* Passes keys and arguments to a script, in global variables. */
 static int luaEnginePassAsGlobals(lua_State *L, const struct scriptCode *code, const struct client *c,
                                   int keys) {
     lua_pushvalue(L, SLOT_KEYS);
@@ -104,7 +103,7 @@ static int luaEnginePassAsGlobals(lua_State *L, const struct scriptCode *code, c
     return 0;
 }
 
-/* Functions are called with them. */
+/* Passes keys and arguments to a function, as its arguments. */
 static int luaEnginePassAsArguments(lua_State *L, const struct scriptCode *code, const struct client *c,
                                     int keys) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, (int)code->code);
@@ -113,8 +112,7 @@ static int luaEnginePassAsArguments(lua_State *L, const struct scriptCode *code,
     return 2;
 }
 
-static void luaEngineRunLua(struct scriptEngine *e, struct client *c, const struct scriptCode *code,
-                            int keys) {
+static void luaEngineRun(struct scriptEngine *e, struct client *c, const struct scriptCode *code, int keys) {
     (void)e;
     lua_State *L = lua_run.main = luaVm(code->kind);
     lua_run.repl = REPL_ALL;
@@ -146,12 +144,12 @@ static bool luaEngineCompileScript(struct scriptCompilation *job, sds *error) {
     return true;
 }
 
-static bool luaCompile(struct scriptEngine *e, struct scriptCompilation *job, sds *error) {
+static bool luaEngineCompile(struct scriptEngine *e, struct scriptCompilation *job, sds *error) {
     (void)e;
     return job->kind == SCRIPT_EVAL ? luaEngineCompileScript(job, error) : luaLibraryRun(job, error);
 }
 
-static void luaRelease(struct scriptEngine *e, enum scriptKind kind, uintptr_t code) {
+static void luaEngineRelease(struct scriptEngine *e, enum scriptKind kind, uintptr_t code) {
     (void)e;
     luaL_unref(luaVm(kind), LUA_REGISTRYINDEX, (int)code);
     luaVmMarkUsed(kind);
@@ -159,7 +157,7 @@ static void luaRelease(struct scriptEngine *e, enum scriptKind kind, uintptr_t c
 
 /* ---- The interpreters ---- */
 
-static struct scriptMemory luaMemory(struct scriptEngine *e, enum scriptKind kind) {
+static struct scriptMemory luaEngineMemory(struct scriptEngine *e, enum scriptKind kind) {
     (void)e;
     if (kind != SCRIPT_KINDS) return (struct scriptMemory){.used = luaVmMemory(kind)};
     return (struct scriptMemory){.used = luaVmMemory(SCRIPT_EVAL) + luaVmMemory(SCRIPT_FUNCTION)};
@@ -169,31 +167,32 @@ static void luaEngineCloseVm(void *vm) {
     lua_close(vm);
 }
 
-static struct scriptLeftover luaReset(struct scriptEngine *e, enum scriptKind kind, bool async) {
+static struct scriptLeftover luaEngineReset(struct scriptEngine *e, enum scriptKind kind, bool async) {
     (void)e, (void)async;
     lua_State *old = luaVmReplace(kind);
     if (kind == SCRIPT_FUNCTION) luaLibraryVmReady(luaVm(kind));
     return (struct scriptLeftover){luaEngineCloseVm, old};
 }
 
-static const struct scriptEngineMethods methods = {.compile = luaCompile,
-                                                   .release = luaRelease,
-                                                   .run = luaEngineRunLua,
-                                                   .memory = luaMemory,
-                                                   .reset = luaReset,
+static const struct scriptEngineMethods methods = {.compile = luaEngineCompile,
+                                                   .release = luaEngineRelease,
+                                                   .run = luaEngineRun,
+                                                   .memory = luaEngineMemory,
+                                                   .reset = luaEngineReset,
                                                    .reset_releases = true,
                                                    .debugger = &lua_debugger};
 
 static struct scriptEngine lua = {
     .name = "LUA", .module = "lua", .abi_version = LUA_ENGINE_ABI, .methods = &methods};
 
-/* ---- Where modules can be loaded, it looks like one of them ---- */
+/* ---- The engine as a built-in module that can be unloaded ---- */
 
-static bool luaEnd(void);
-static struct listedModule listed = {.name = "lua", .path = "lua", .version = 1, .end = luaEnd};
+static bool luaEngineUnload(void);
+static struct listedModule listed = {.name = "lua", .path = "lua", .version = 1, .end = luaEngineUnload};
 
-/* It may have been removed already, though not from the list: then it stays there. */
-static bool luaEnd(void) {
+/* Unloads the engine. It fails while a script runs, and if the engine was removed earlier by other means; it
+ * stays in the list of modules then. */
+static bool luaEngineUnload(void) {
     bool runs = script_run.name && script_run.engine == &lua;
     if (runs || scriptEngineByName(strOf(lua.name)) != &lua) return false;
     scriptEngineRemove(&lua);
@@ -215,16 +214,16 @@ void luaEngineInit(void) {
 
 void luaEngineStart(void) {
     if (scriptEngineByName(strOf(lua.name))) return;
-    for (int kind = 0; kind < SCRIPT_KINDS; kind++) luaReset(&lua, (enum scriptKind)kind, false);
+    for (int kind = 0; kind < SCRIPT_KINDS; kind++) luaEngineReset(&lua, (enum scriptKind)kind, false);
     scriptEngineAdd(&lua);
     modulesListAdd(&listed);
     serverLog(LL_NOTICE, "The built-in module '%s' is loaded", listed.name);
-    if (!luaJsonIsThere() || !luaBitIsThere())
+    if (!luaHasJson() || !luaHasBit())
         serverLog(LL_WARNING, "WARNING This build had no %s: scripts that use %s will fail.",
-                  luaJsonIsThere()  ? "lua-bitop"
-                  : luaBitIsThere() ? "lua-cjson"
-                                    : "lua-cjson and no lua-bitop",
-                  luaJsonIsThere()  ? "bit"
-                  : luaBitIsThere() ? "cjson"
-                                    : "cjson or bit");
+                  luaHasJson()  ? "lua-bitop"
+                  : luaHasBit() ? "lua-cjson"
+                                : "lua-cjson and no lua-bitop",
+                  luaHasJson()  ? "bit"
+                  : luaHasBit() ? "cjson"
+                                : "cjson or bit");
 }

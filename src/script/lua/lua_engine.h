@@ -3,6 +3,6 @@
 #pragma once
 
 void luaEngineInit(void); /* directives, INFO fields, jobs */
-/* Makes the interpreters and adds the engine, unless a module has added an engine named "lua": modules must
- * be loaded already. */
+/* Makes the interpreters and adds the engine, unless a module has added an engine named "lua". It has to run
+ * after modules have been loaded. */
 void luaEngineStart(void);

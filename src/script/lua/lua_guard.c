@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_guard.c - limits in front of libraries that trust their input too much (see lua_private.h).
+/* lua_guard.c - limits before library functions that do not check the size of their
+ * input (see lua_private.h).
  *
- *     string.find, match, gmatch, gsub  a call on the C stack per item of a pattern   PATTERN_ITEMS_MAX
- *     cjson.encode                      sizes are ints, which 2^30 bytes overflow     JSON_MAX
- *     cjson.decode                      the same                                      JSON_TEXT_MAX
+ *     string.find, match, gmatch, gsub  one call on the C stack per item of a pattern   PATTERN_ITEMS_MAX
+ *     cjson.encode                      sizes are ints, which 2^30 bytes overflow       JSON_MAX
+ *     cjson.decode                      sizes are ints, which 2^30 bytes overflow       JSON_TEXT_MAX
  *
- * (What the compiler may be given is limited where it is called, in lua_sandbox.c.)
+ * Texts for the compiler are limited in lua_sandbox.c, where it is called.
  *
- * A guard runs in the place of the function that it guards: it looks at the arguments, and then calls that
- * function in its own frame, with the same upvalue in the same place, so that results and positions in error
- * messages are what they would be without it. */
+ * A guard replaces the function that it guards: it checks the arguments and then calls that function in its
+ * own frame, with the same upvalue in the same place, so that results and positions in error messages are
+ * the same as without it. */
 #include <lauxlib.h>
 #include <math.h>
 
@@ -20,8 +21,8 @@
 #define JSON_MAX          (((uint64_t)1 << 30) - 64)
 #define JSON_TEXT_MAX     ((size_t)512 * 1024 * 1024)
 
-/* Most bytes that cjson writes, or makes room for. */
-#define JSON_NUMBER 34 /* as a key it is quoted */
+/* Upper limits of the bytes that cjson writes or reserves for a value. */
+#define JSON_NUMBER 34 /* quoted if it is a key */
 #define JSON_WORD   5  /* false */
 #define JSON_BYTE   6  /* \u0000 */
 
@@ -29,7 +30,7 @@ static lua_CFunction stock_find, stock_match, stock_gmatch, stock_gsub, stock_en
 
 /* ---- Patterns ---- */
 
-/* Only these make the matcher call itself. */
+/* Counts the characters that make the matcher recurse. */
 static void luaGuardCheckPattern(lua_State *L) {
     size_t len, items = 0;
     const char *pattern = luaL_checklstring(L, 2, &len);
@@ -58,8 +59,9 @@ static int luaGuardStringGsub(lua_State *L) {
     return stock_gsub(L);
 }
 
-/* Replaces the field of the table on top. */
-static void luaGuardGuard(lua_State *L, const char *name, lua_CFunction *stock, lua_CFunction guarded) {
+/* Replaces a field of the table on top. */
+static void luaGuardReplaceField(lua_State *L, const char *name, lua_CFunction *stock,
+                                 lua_CFunction guarded) {
     lua_getfield(L, -1, name);
     *stock = lua_tocfunction(L, -1);
     serverAssert(*stock);
@@ -69,32 +71,32 @@ static void luaGuardGuard(lua_State *L, const char *name, lua_CFunction *stock, 
 }
 
 void luaGuardStrings(lua_State *L) {
-    luaGuardGuard(L, "find", &stock_find, luaGuardStringFind);
-    luaGuardGuard(L, "match", &stock_match, luaGuardStringMatch);
-    luaGuardGuard(L, "gsub", &stock_gsub, luaGuardStringGsub);
-    luaGuardGuard(L, "gmatch", &stock_gmatch, luaGuardStringGmatch);
-    lua_getfield(L, -1, "gmatch"); /* its old name */
+    luaGuardReplaceField(L, "find", &stock_find, luaGuardStringFind);
+    luaGuardReplaceField(L, "match", &stock_match, luaGuardStringMatch);
+    luaGuardReplaceField(L, "gsub", &stock_gsub, luaGuardStringGsub);
+    luaGuardReplaceField(L, "gmatch", &stock_gmatch, luaGuardStringGmatch);
+    lua_getfield(L, -1, "gmatch"); /* an older name of it */
     lua_setfield(L, -2, "gfind");
 }
 
 /* ---- JSON ---- */
 
-/* A table's keys, as cjson decides whether it is an array. */
-struct keys {
+/* The keys of a table, counted as cjson does to decide whether it is an array. */
+struct jsonKeys {
     bool array;
     double largest, count;
 };
 
-static void luaGuardNoteKey(lua_State *L, struct keys *keys) {
+static void luaGuardCountKey(lua_State *L, struct jsonKeys *keys) {
     double n = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
     keys->count++;
     keys->array &= n >= 1 && n == floor(n);
     if (n > keys->largest) keys->largest = n;
 }
 
-/* Will cjson refuse to fill the gaps of this array, or write it as an object? Asked of the instance's
- * encode_sparse_array, the second upvalue. */
-static bool luaGuardIsSparse(lua_State *L, const struct keys *keys) {
+/* Tells whether cjson will refuse this array because of its gaps, or write it as an object. The limits come
+ * from the instance's encode_sparse_array, which is the second upvalue. */
+static bool luaGuardIsSparse(lua_State *L, const struct jsonKeys *keys) {
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_call(L, 0, 3);
     double ratio = lua_tonumber(L, -2), safe = lua_tonumber(L, -1);
@@ -104,13 +106,13 @@ static bool luaGuardIsSparse(lua_State *L, const struct keys *keys) {
 
 static uint64_t luaGuardJsonBytes(lua_State *L, uint64_t so_far);
 
-/* The table on top. Stops counting past JSON_MAX. */
+/* Counts the bytes of the table on top. Stops counting beyond JSON_MAX. */
 static uint64_t luaGuardTableBytes(lua_State *L, uint64_t bytes) {
-    struct keys keys = {.array = true};
+    struct jsonKeys keys = {.array = true};
     bytes += 2;
-    if (!lua_checkstack(L, 8)) return bytes; /* cjson will find that, too */
+    if (!lua_checkstack(L, 8)) return bytes; /* cjson will fail there, too */
     for (lua_pushnil(L); bytes <= JSON_MAX && lua_next(L, -2); lua_pop(L, 1)) {
-        luaGuardNoteKey(L, &keys);
+        luaGuardCountKey(L, &keys);
         bytes = luaGuardJsonBytes(L, bytes + 2);
         if (lua_type(L, -2) == LUA_TSTRING)
             bytes += JSON_BYTE * (uint64_t)lua_objlen(L, -2) + 2;
@@ -123,7 +125,7 @@ static uint64_t luaGuardTableBytes(lua_State *L, uint64_t bytes) {
     return gaps > 0 ? bytes + (uint64_t)gaps : bytes;
 }
 
-/* Added to `bytes`: what encoding the value on top could take at most. */
+/* Adds to `bytes` what encoding the value on top takes at most. */
 static uint64_t luaGuardJsonBytes(lua_State *L, uint64_t bytes) {
     switch (lua_type(L, -1)) {
     case LUA_TSTRING: return bytes + JSON_BYTE * (uint64_t)lua_objlen(L, -1) + 2;
@@ -151,10 +153,10 @@ static int luaGuardJsonDecode(lua_State *L) {
     return stock_decode(L);
 }
 
-/* Field `name` of the table on top, a function whose upvalue is the instance's settings, goes behind the
- * guard, with that upvalue, and encode_sparse_array as the second. */
-static void scriptLuaGuardGuardJson(lua_State *L, const char *name, lua_CFunction *stock,
-                                    lua_CFunction guarded) {
+/* Puts the guard in the place of field `name` of the table on top. The function's upvalue, the settings of
+ * the instance, becomes the guard's first upvalue, encode_sparse_array its second. */
+static void luaGuardReplaceJsonField(lua_State *L, const char *name, lua_CFunction *stock,
+                                     lua_CFunction guarded) {
     lua_getfield(L, -1, name);
     *stock = lua_tocfunction(L, -1);
     const char *upvalue = lua_getupvalue(L, -1, 1);
@@ -166,6 +168,6 @@ static void scriptLuaGuardGuardJson(lua_State *L, const char *name, lua_CFunctio
 }
 
 void luaGuardJson(lua_State *L) {
-    scriptLuaGuardGuardJson(L, "encode", &stock_encode, luaGuardJsonEncode);
-    scriptLuaGuardGuardJson(L, "decode", &stock_decode, luaGuardJsonDecode);
+    luaGuardReplaceJsonField(L, "encode", &stock_encode, luaGuardJsonEncode);
+    luaGuardReplaceJsonField(L, "decode", &stock_decode, luaGuardJsonDecode);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_json.c - cjson of scripts: lua-cjson, without the tables that scripts could leave messages in, and with
- * limits in front of it (lua_guard.c). Part of lua_private.h. */
+/* lua_json.c - the cjson library of scripts: lua-cjson, without the tables through which scripts could pass
+ * data to each other, and behind the limits of lua_guard.c. Part of lua_private.h. */
 #include <lauxlib.h>
 #include <lua-cjson.h>
 
 #include "script/lua/lua_private.h"
 
-/* Also each instance that cjson.new() makes. */
+/* Makes an instance. cjson.new() calls it, too. */
 int luaOpenJson(lua_State *L) {
     static const char *const names[] = {"encode",
                                         "decode",
@@ -37,6 +37,6 @@ int luaOpenJson(lua_State *L) {
     return 1;
 }
 
-bool luaJsonIsThere(void) {
+bool luaHasJson(void) {
     return true;
 }

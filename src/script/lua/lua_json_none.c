@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_json_none.c - stands for lua_json.c where the build had no lua-cjson: scripts have no cjson. */
+/* lua_json_none.c - replaces lua_json.c in builds without lua-cjson: scripts have no cjson. */
 #include "script/lua/lua_private.h"
 
 int luaOpenJson(lua_State *L) {
@@ -7,6 +7,6 @@ int luaOpenJson(lua_State *L) {
     return 1;
 }
 
-bool luaJsonIsThere(void) {
+bool luaHasJson(void) {
     return false;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_library.c - loading a library of functions in Lua (see lua_private.h).
  *
- * All libraries share an interpreter and its globals, which nobody can write to: what a library keeps is in
- * its local variables. While its text runs, the globals are others (lua_sandbox.c, luaShowGlobals): nothing
- * but `redis` and `server` with register_function and the log, so that loading can depend on nothing and has
- * no effects. Functions get the usual globals when they are called.
+ * All libraries share an interpreter and its globals, which are read-only: a library keeps state in local
+ * variables. While its text runs, the globals are others (luaShowGlobals): they have nothing but `redis` and
+ * `server` with register_function and the log, so that loading depends on nothing and has no effects.
+ * Functions get the usual globals when they are called.
  *
- * A library keeps its text as it was compiled (its `whole`): applications load theirs each time they start,
- * mostly the one that is there, and compiling is most of what that takes. Run again, it makes functions and
- * local variables anew, as from the text itself. */
+ * A library keeps its compiled text (its `whole`), because applications load their library each time they
+ * start, mostly an unchanged one, and compiling takes most of that time. Running the compiled text again
+ * makes the functions and local variables anew, like the text itself. */
 #include <lauxlib.h>
 
 #include "base/ticks.h"
@@ -17,25 +17,25 @@
 #define CHUNKNAME        "@user_function"
 #define LOAD_HOOK_PERIOD 10000 /* Lua instructions between two looks at the clock */
 
-static struct scriptCompilation *loading; /* whose text runs; NULL: none */
-static const char *load_error; /* what FUNCTION LOAD is answered for it, word by word; NULL: nothing */
-static uint64_t load_end;      /* ticks; 0: no limit */
-static int load_globals;       /* reference: the globals meanwhile */
+static struct scriptCompilation *loading; /* the library whose text runs, or NULL */
+static const char *load_error;            /* the exact error for FUNCTION LOAD, or NULL */
+static uint64_t load_end;                 /* ticks; 0: no limit */
+static int load_globals;                  /* reference to the globals during loading */
 
-/* ---- server.register_function: its arguments stand in these places of the stack ---- */
+/* ---- server.register_function, whose arguments are at these positions of the stack ---- */
 
 enum { ARG_TABLE = 1, ARG_NAME, ARG_DESCRIPTION, ARG_CALLBACK, ARG_FLAGS, ARG_LAST = ARG_FLAGS };
 
-static int luaLibraryRefuse(lua_State *L, const char *message) {
+static int luaLibraryRaise(lua_State *L, const char *message) {
     luaPushError(L, strOf(message), false);
     return lua_error(L);
 }
 
-static int luaLibraryRefuseUnlessString(lua_State *L, int index, const char *message) {
-    return lua_isstring(L, index) ? 0 : luaLibraryRefuse(L, message);
+static int luaLibraryRequireString(lua_State *L, int index, const char *message) {
+    return lua_isstring(L, index) ? 0 : luaLibraryRaise(L, message);
 }
 
-/* The value on top is what was given for the name below it. */
+/* Moves the value on top to the position of the argument that the name below it denotes. */
 static void luaLibraryTakeNamed(lua_State *L, struct str key) {
     static const char *const names[] = {"function_name", "description", "callback", "flags"};
     for (int i = 0; i < 4; i++) {
@@ -43,14 +43,14 @@ static void luaLibraryTakeNamed(lua_State *L, struct str key) {
         lua_replace(L, ARG_NAME + i);
         return;
     }
-    luaLibraryRefuse(L, "ERR unknown argument given to server.register_function");
+    luaLibraryRaise(L, "ERR unknown argument given to server.register_function");
 }
 
 static void luaLibraryTakeTable(lua_State *L) {
     lua_settop(L, ARG_LAST);
     for (lua_pushnil(L); lua_next(L, ARG_TABLE);) {
         if (!lua_isstring(L, -2)) {
-            luaLibraryRefuse(L, "ERR named argument key given to server.register_function is not a string");
+            luaLibraryRaise(L, "ERR named argument key given to server.register_function is not a string");
         }
         struct str key = {"", 0};
         if (lua_type(L, -2) == LUA_TSTRING) key.ptr = lua_tolstring(L, -2, &key.len);
@@ -60,32 +60,32 @@ static void luaLibraryTakeTable(lua_State *L) {
 
 static void luaLibraryCheckTable(lua_State *L) {
     if (!lua_isnil(L, ARG_NAME)) {
-        luaLibraryRefuseUnlessString(
+        luaLibraryRequireString(
             L, ARG_NAME, "ERR function_name argument given to server.register_function must be a string");
     }
     if (!lua_isnil(L, ARG_DESCRIPTION)) {
-        luaLibraryRefuseUnlessString(
+        luaLibraryRequireString(
             L, ARG_DESCRIPTION,
             "ERR description argument given to server.register_function must be a string");
     }
     if (!lua_isnil(L, ARG_CALLBACK) && !lua_isfunction(L, ARG_CALLBACK)) {
-        luaLibraryRefuse(L, "ERR callback argument given to server.register_function must be a function");
+        luaLibraryRaise(L, "ERR callback argument given to server.register_function must be a function");
     }
     if (!lua_isnil(L, ARG_FLAGS) && !lua_istable(L, ARG_FLAGS)) {
-        luaLibraryRefuse(
+        luaLibraryRaise(
             L, "ERR flags argument to server.register_function must be a table representing function flags");
     }
     if (lua_isnil(L, ARG_NAME)) {
-        luaLibraryRefuse(L, "ERR server.register_function must get a function name argument");
+        luaLibraryRaise(L, "ERR server.register_function must get a function name argument");
     }
     if (lua_isnil(L, ARG_CALLBACK))
-        luaLibraryRefuse(L, "ERR server.register_function must get a callback argument");
+        luaLibraryRaise(L, "ERR server.register_function must get a callback argument");
 }
 
 static void luaLibraryTakePositional(lua_State *L) {
-    luaLibraryRefuseUnlessString(L, 1, "ERR first argument to server.register_function must be a string");
+    luaLibraryRequireString(L, 1, "ERR first argument to server.register_function must be a string");
     if (!lua_isfunction(L, 2)) {
-        luaLibraryRefuse(L, "ERR second argument to server.register_function must be a function");
+        luaLibraryRaise(L, "ERR second argument to server.register_function must be a function");
     }
     lua_settop(L, ARG_LAST);
     lua_pushvalue(L, 2);
@@ -98,14 +98,13 @@ static void luaLibraryTakePositional(lua_State *L) {
 
 static void luaLibraryTakeArguments(lua_State *L) {
     int argc = lua_gettop(L);
-    if (argc < 1 || argc > 2)
-        luaLibraryRefuse(L, "ERR wrong number of arguments to server.register_function");
+    if (argc < 1 || argc > 2) luaLibraryRaise(L, "ERR wrong number of arguments to server.register_function");
     if (argc == 2) {
         luaLibraryTakePositional(L);
         return;
     }
     if (!lua_istable(L, 1)) {
-        luaLibraryRefuse(
+        luaLibraryRaise(
             L, "ERR calling server.register_function with a single argument is only applicable to Lua table "
                "(representing named arguments).");
     }
@@ -122,7 +121,7 @@ static unsigned luaLibraryReadFlags(lua_State *L) {
         struct str name = {"", 0};
         if (lua_type(L, -1) == LUA_TSTRING) name.ptr = lua_tolstring(L, -1, &name.len);
         unsigned flag = scriptFlagByName(name, true);
-        if (!flag) luaLibraryRefuse(L, "ERR unknown flag given");
+        if (!flag) luaLibraryRaise(L, "ERR unknown flag given");
         flags |= flag;
     }
     lua_pop(L, 1);
@@ -131,8 +130,7 @@ static unsigned luaLibraryReadFlags(lua_State *L) {
 
 static int luaLibraryRegisterFunction(lua_State *L) {
     if (!loading) {
-        return luaLibraryRefuse(L,
-                                "ERR server.register_function can only be called on FUNCTION LOAD command");
+        return luaLibraryRaise(L, "ERR server.register_function can only be called on FUNCTION LOAD command");
     }
     luaLibraryTakeArguments(L);
     struct scriptFunction f = {.flags = luaLibraryReadFlags(L)};
@@ -147,7 +145,7 @@ static int luaLibraryRegisterFunction(lua_State *L) {
     if (!error) return 0;
     load_error = error;
     luaL_unref(L, LUA_REGISTRYINDEX, callback);
-    return luaLibraryRefuse(L, error);
+    return luaLibraryRaise(L, error);
 }
 
 /* ---- Running the text ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_private.h - what the files of the Lua engine share.
+/* lua_private.h - declarations that the files of the Lua engine share.
  *
  *     lua_engine.c          the engine: compiling, running, errors
  *     lua_library.c         loading a library of functions
@@ -23,10 +23,11 @@
 
 #define LUA_HOOK_PERIOD 100000 /* Lua instructions between two looks at the clock */
 
-/* The main thread's stack starts with values that every run needs, so that none is made or hashed anew. */
+/* Slots at the bottom of the main thread's stack for values that every run needs, so that they are not made
+ * or hashed again. */
 enum {
-    SLOT_HANDLER = 1, /* message handler: notes where an error was raised */
-    SLOT_GLOBALS,     /* the real table of globals */
+    SLOT_HANDLER = 1, /* message handler: saves where an error was raised */
+    SLOT_GLOBALS,     /* the table of globals itself, not the scripts' view */
     SLOT_KEYS,        /* strings from here on */
     SLOT_ARGV,
     SLOT_ERR,
@@ -47,7 +48,7 @@ enum {
 
 enum { REPL_NONE = 0, REPL_AOF = 1, REPL_REPLICA = 2, REPL_ALL = 3 };
 
-/* The part of a run that is Lua's; script_run has the rest. */
+/* State of a run beside script_run. */
 struct luaRun {
     lua_State *main;
     int repl;         /* REPL_... */
@@ -57,7 +58,8 @@ struct luaRun {
 extern struct luaRun lua_run;
 
 /* ---- lua_engine.c ---- */
-/* The text of the error value on top; *counted when it is in the statistics already. Owned by the caller. */
+/* Returns the text of the error value on top, which the caller frees. *counted tells whether the statistics
+ * have it already. */
 sds luaErrorText(lua_State *L, bool *counted);
 void luaForgetErrorPlace(void);
 void luaArmHook(lua_State *L);
@@ -69,19 +71,21 @@ void luaLibraryVmReady(lua_State *L); /* after the interpreter of functions was 
 
 /* ---- lua_vm.c ---- */
 lua_State *luaVm(enum scriptKind kind);
-lua_State *luaVmReplace(enum scriptKind kind); /* by a new one; returns the old one, NULL at first */
+lua_State *
+luaVmReplace(enum scriptKind kind); /* installs a new interpreter; returns the old one, NULL at first */
 void luaVmClose(enum scriptKind kind);
-void luaVmMarkUsed(enum scriptKind kind); /* there may be garbage */
+void luaVmMarkUsed(enum scriptKind kind); /* after a run: there may be garbage */
 size_t luaVmMemory(enum scriptKind kind);
 void luaVmInit(void);
 
 /* ---- lua_sandbox.c ---- */
 lua_State *luaVmCreate(enum scriptKind kind);
-/* What scripts see as their globals becomes the table on top (popped). */
+/* Makes the table on top the globals that scripts see, and pops it. */
 void luaShowGlobals(lua_State *L);
-/* A metatable: reading a field that is not there is an error. Pushed. */
+/* Pushes a metatable that makes reading an absent field an error. */
 void luaPushStrict(lua_State *L);
-/* Text only: bytecode is a syntax error. Pushes the function, or the message (then false). */
+/* Compiles source text; bytecode is a syntax error. Pushes the function and returns true, or pushes the
+ * message and returns false. */
 bool luaCompileText(lua_State *L, struct str text, const char *chunkname);
 /* Replaces the table on top by a read-only view of it. */
 void luaFreezeTable(lua_State *L);
@@ -89,27 +93,27 @@ void luaFreezeTable(lua_State *L);
 /* ---- lua_api.c ---- */
 int luaApiPcall(lua_State *L);                       /* redis.pcall */
 void luaOpenApi(lua_State *L, enum scriptKind kind); /* pushes the table */
-void luaOpenLoadApi(lua_State *L); /* the same while a library is loaded: no commands. Pushes the table. */
+void luaOpenLoadApi(lua_State *L); /* pushes the table for loading libraries, which cannot call commands */
 
 /* ---- lua_reply.c ---- */
-/* Pushes the reply that waits in the client's chain, and empties the chain. True when it is an error. */
+/* Pushes the reply that is in the client's chain and empties the chain. Returns true if it is an error. */
 bool luaPushReply(lua_State *L, struct client *c);
 /* Replies the value on top of the main thread's stack to c, and pops it. */
 void luaReplyValue(struct client *c, lua_State *L);
-/* Pushes {err = text}. `text` is "CODE words", or "-CODE words", or words without a code, which get ERR. */
+/* Pushes {err = text}. `text` is "CODE words", "-CODE words", or words without a code, which get ERR. */
 void luaPushError(lua_State *L, struct str text, bool counted);
-/* An error reply that is in the statistics already (counted), or is counted now. */
+/* Replies an error, which is counted in the statistics unless it has been already (counted). */
 void luaReplyError(struct client *c, struct str text, bool counted);
-void luaReplyCleanup(void); /* after a run: drops what an error left behind */
+void luaReplyCleanup(void); /* after a run: frees what an error left behind */
 
-/* ---- lua_guard.c: on the library's table on top ---- */
+/* ---- lua_guard.c: functions for the library table on top of the stack ---- */
 void luaGuardStrings(lua_State *L);
-void luaGuardJson(lua_State *L); /* an instance of cjson's */
+void luaGuardJson(lua_State *L); /* for an instance of cjson */
 
-/* ---- Libraries: push their table, or nil where they are not there ---- */
+/* ---- Libraries: push their table, or nil if the build lacks them ---- */
 int luaOpenJson(lua_State *L);
 int luaOpenBit(lua_State *L);
-bool luaJsonIsThere(void);
-bool luaBitIsThere(void);
+bool luaHasJson(void);
+bool luaHasBit(void);
 int luaOpenStruct(lua_State *L);
 int luaOpenCmsgpack(lua_State *L);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_reply.c - replies to Lua values, and Lua values to replies.
+/* lua_reply.c - conversion of replies to Lua values and back.
  *
  *     reply               Lua                          Lua                      reply
  *     integer             number                       number                   integer (truncated)
@@ -9,13 +9,13 @@
  *     array               table                        table 1.. to the nil     array
  *     null                false; RESP3: nil            nil; false               null
  *     RESP3 boolean       boolean                      true; false              1, null; setresp(3): boolean
- *     RESP3 map, set      {map={}} {set={x=true}}      the same                 map, set
- *     RESP3 double        {double=}                    the same                 double
- *     big number          {big_number=}                the same                 big number
- *     verbatim            {verbatim_string={format=, string=}}, both ways
+ *     RESP3 map, set      {map={}} {set={x=true}}      {map={}} {set={x=true}}  map, set
+ *     RESP3 double        {double=}                    {double=}                double
+ *     big number          {big_number=}                {big_number=}            big number
+ *     verbatim            {verbatim_string={format=, string=}} in both directions
  *
- * A reply is read where it stands, in its block. Lua may raise an error (no memory) at any point of making
- * values: what is held meanwhile is kept in a variable, and freed before the next use. */
+ * A reply is read in its block, without a copy. Lua may raise an error (no memory) whenever it makes a
+ * value, so memory that is held meanwhile is kept in static variables and freed before the next use. */
 #include "base/assert.h"
 #include "client/reply.h"
 #include "client/reply_block.h"
@@ -24,7 +24,7 @@
 
 /* ---- Errors ---- */
 
-/* Code and words: "-CODE words" and "CODE words" as they are, one word alone gets the code ERR. */
+/* "-CODE words" and "CODE words" are taken as they are; one word alone gets the code ERR. */
 void luaPushError(lua_State *L, struct str text, bool counted) {
     if (text.len && text.ptr[0] == '-') text = strN(text.ptr + 1, text.len - 1);
     while (text.len && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r')) text.len--;
@@ -42,7 +42,7 @@ void luaPushError(lua_State *L, struct str text, bool counted) {
     lua_setfield(L, -2, FIELD_COUNTED);
 }
 
-/* Text for one line of the protocol. */
+/* Makes text one line for the protocol. */
 static sds luaReplyOneLine(struct str text) {
     sds line = sdsnewstr(text);
     for (size_t i = 0; i < text.len; i++) {
@@ -57,7 +57,7 @@ void luaReplyError(struct client *c, struct str text, bool counted) {
     if (counted) {
         replyErrorCounted(c, sdsview(line));
     } else {
-        sds error = *line == '-' ? sdsnew("-") : sdsempty(); /* of two, replyErrorStr drops one */
+        sds error = *line == '-' ? sdsnew("-") : sdsempty(); /* replyErrorStr drops the first of two dashes */
         error = sdscatstr(error, sdsview(line));
         replyErrorStr(c, sdsview(error));
         sdsfree(error);
@@ -83,7 +83,7 @@ static void luaReplyPushStr(lua_State *L, struct str s) {
     lua_pushlstring(L, s.ptr, s.len);
 }
 
-/* {name = value on top} */
+/* Wraps the value on top: {name = value}. */
 static void luaReplyWrap(lua_State *L, const char *name) {
     lua_createtable(L, 0, 1);
     lua_insert(L, -2);
@@ -194,7 +194,7 @@ bool luaPushReply(lua_State *L, struct client *c) {
     return error;
 }
 
-/* ---- Lua to reply. The value is on top of the main thread's stack. ---- */
+/* ---- Lua to reply: the value is on top of the main thread's stack ---- */
 
 static void luaReplyNumber(struct client *c, double n) {
     bool fits = n >= -0x1p63 && n < 0x1p63;
@@ -210,7 +210,7 @@ static void luaReplyBoolean(struct client *c, bool v) {
         replyNull(c);
 }
 
-/* Pushes the field whose name is at `slot` when it has this type. */
+/* Pushes the field whose name is in `slot` if it has this type. */
 static bool luaReplyPushField(lua_State *L, int slot, int type) {
     lua_pushvalue(L, slot);
     lua_rawget(L, -2);
@@ -269,7 +269,7 @@ static void luaReplySetField(struct client *c, lua_State *L) {
     replySetSetLen(c, mark, n);
 }
 
-/* False when it is not {format=, string=}. */
+/* Returns false if the table is not {format=, string=}. */
 static bool luaReplyVerbatimField(struct client *c, lua_State *L) {
     if (!luaReplyPushField(L, SLOT_FORMAT, LUA_TSTRING)) return false;
     struct str format = luaReplyTopStr(L);
@@ -282,7 +282,7 @@ static bool luaReplyVerbatimField(struct client *c, lua_State *L) {
     return true;
 }
 
-/* A table that stands for another type. False: it is an array. */
+/* Replies a table that stands for another type. Returns false if it is an array. */
 static bool luaReplyTagged(struct client *c, lua_State *L) {
     if (luaReplyPushField(L, SLOT_ERR, LUA_TSTRING)) {
         luaReplyErrorField(c, L);

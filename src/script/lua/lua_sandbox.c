@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_sandbox.c - the interpreter and its sandbox.
+/* lua_sandbox.c - making an interpreter, and its sandbox.
  *
- * Stock Lua 5.1 has no read-only tables, so scripts get views:
+ * Lua 5.1 has no read-only tables, so scripts get views of tables:
  *
  *     view {}  --metatable-->  { __index = real table, __newindex = refuse, [frozen_key] = real table }
  *
- * A view is empty: reading falls through to the real table, writing is refused. The base functions that look
- * past metatables (rawget, next, pairs, ...) are replaced by ones that know views, and the few that would
- * write to one refuse. The real tables are in reach of no script: not of getmetatable, which shows nothing of
- * a view's metatable, and not of pairs, which hands out the view. The globals are such a view, too; every
- * chunk is compiled with it as its environment.
+ * A view is empty: reads fall through to the real table, writes are refused. The base functions that bypass
+ * metatables (rawget, next, pairs, ...) are replaced by functions that handle views; those that would write
+ * refuse. No script can reach a real table: getmetatable hides the metatable of a view, and pairs returns
+ * the view. The globals are a view, too, which is the environment of every chunk.
  *
- * The globals are chosen by name. What is not listed here does not exist. */
+ * Globals are listed by name. What is not listed here does not exist. */
 #include <lauxlib.h>
 #include <limits.h>
 #include <lualib.h>
@@ -24,23 +23,24 @@
 #include "script/lua/lua_private.h"
 
 static const char readonly_message[] = "Attempt to modify a readonly table";
-/* Elements that one call of a library function may go over, out of SCRIPT KILL's reach: about a second. A
- * table with few elements, at powers of two, passes for one of a billion. */
+/* Elements that one call of a library function may visit, during which SCRIPT KILL has no effect: about a
+ * second. A table with elements at powers of two only counts as one of a billion. */
 #define ELEMENTS_MAX (1 << 26)
-/* Bytes of a chunk. The compiler counts some things in an int. */
+/* Maximal bytes of a chunk, since the compiler counts some things in an int. */
 #define CHUNK_MAX ((size_t)512 * 1024 * 1024)
 
 static const char chunk_too_long[] = "chunk has too many bytes";
 
-static char frozen_key, shown_key; /* their addresses are keys in a view's metatable */
+static char frozen_key, shown_key; /* their addresses are keys in the metatables of views */
 
-/* The originals of what we replace, called with the caller's arguments as they are. */
+/* The original functions, called with the caller's arguments unchanged. */
 static lua_CFunction stock_rawget, stock_rawset, stock_setmetatable, stock_getmetatable, stock_insert,
     stock_remove, stock_foreach, stock_foreachi, stock_xpcall;
 
 /* ---- Views ---- */
 
-/* A table's metatable has `key` (an address of ours): push its value. */
+/* Pushes the value of `key`, one of the addresses above, in a table's metatable. Returns false if
+ * there is none. */
 static bool luaSandboxPushHidden(lua_State *L, int index, void *key) {
     if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
     lua_pushlightuserdata(L, key);
@@ -57,7 +57,7 @@ static bool luaSandboxIsFrozen(lua_State *L, int index) {
     return true;
 }
 
-/* Argument `index` is a view: put the real table in its place. */
+/* Replaces argument `index`, if it is a view, by the real table. */
 static void luaSandboxUnfreeze(lua_State *L, int index) {
     if (luaSandboxPushHidden(L, index, &frozen_key)) lua_replace(L, index);
 }
@@ -80,7 +80,7 @@ void luaFreezeTable(lua_State *L) {
     lua_remove(L, -2);
 }
 
-/* getmetatable() of the view below the top gives the value on top (popped). */
+/* Sets what getmetatable() returns for the view below the top to the value on top, and pops that. */
 static void luaSandboxSetShownMetatable(lua_State *L) {
     lua_getmetatable(L, -2);
     lua_pushlightuserdata(L, &shown_key);
@@ -89,9 +89,9 @@ static void luaSandboxSetShownMetatable(lua_State *L) {
     lua_pop(L, 2);
 }
 
-/* ---- Base functions that know views ---- */
+/* ---- Base functions that handle views ---- */
 
-/* As from the core, without the position that luaL_error would add. */
+/* Raises the error as Lua itself would, without the position that luaL_error adds. */
 static int luaSandboxRefuseFrozen(lua_State *L) {
     lua_pushstring(L, readonly_message);
     return lua_error(L);
@@ -133,9 +133,9 @@ static int luaSandboxBasePairs(lua_State *L) {
     return 3;
 }
 
-/* ---- Stock functions that trust their numbers too much ---- */
+/* ---- Library functions with limits ---- */
 
-/* The room for the results is counted without overflow. */
+/* Computes the number of results without overflow. */
 static int luaSandboxBaseUnpack(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     int first = luaL_optint(L, 2, 1), last = luaL_opt(L, luaL_checkint, 3, luaL_getn(L, 1));
@@ -146,7 +146,7 @@ static int luaSandboxBaseUnpack(lua_State *L) {
     return (int)n;
 }
 
-/* The elements from the position in argument 2 to the end move one by one. A position that is no int would be
+/* The elements from the position in argument 2 on are moved one by one. A position beyond an int would be
  * read as a negative one. */
 static int luaSandboxTableInsert(lua_State *L) {
     if (luaSandboxIsFrozen(L, 1)) return luaSandboxRefuseFrozen(L);
@@ -174,7 +174,7 @@ static int luaSandboxTableForeach(lua_State *L) {
     return stock_foreach(L);
 }
 
-/* A caught error of ours is its text, as scripts have come to expect it. */
+/* If the error is a table of the server, pcall returns its text, as scripts expect. */
 static int luaSandboxBasePcall(lua_State *L) {
     int argc = lua_gettop(L);
     lua_pushboolean(L, true);
@@ -190,9 +190,9 @@ static int luaSandboxBasePcall(lua_State *L) {
     return 2;
 }
 
-/* An error raised by a hook calls the handler while hooks are off: of a script that is being killed, which
- * could go on in there for ever, no handler is called. */
-static int luaSandboxGuardedHandler(lua_State *L) {
+/* Calls the handler of xpcall, but not for a script that is being killed: handlers run while hooks are off,
+ * so this one could run forever. */
+static int luaSandboxCallHandler(lua_State *L) {
     if (script_run.killed) return 1;
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -200,10 +200,10 @@ static int luaSandboxGuardedHandler(lua_State *L) {
     return 1;
 }
 
-#define HANDLER_DEPTH 3 /* levels: luaSandboxGuardedHandler, what raised the error, its caller */
+#define HANDLER_DEPTH 3 /* levels: luaSandboxCallHandler, what raised the error, its caller */
 
-/* For xpcall: the error as a table, with the place in the script. The field `err` of a table stays what it
- * is; anything else becomes its text. */
+/* The error handler for xpcall: returns the error as a table with the position in the script. The field
+ * `err` of a table is kept; other values are converted to text. */
 static int luaSandboxErrorHandler(lua_State *L) {
     lua_Debug ar;
     lua_settop(L, 1);
@@ -229,14 +229,13 @@ static int luaSandboxErrorHandler(lua_State *L) {
 static int luaSandboxBaseXpcall(lua_State *L) {
     if (lua_isfunction(L, 2)) {
         lua_pushvalue(L, 2);
-        lua_pushcclosure(L, luaSandboxGuardedHandler, 1);
+        lua_pushcclosure(L, luaSandboxCallHandler, 1);
         lua_replace(L, 2);
     }
     return stock_xpcall(L);
 }
 
-/* ---- math.random: the generator of POSIX's lrand48,
- * so that a seed gives the same numbers everywhere ---- */
+/* ---- math.random: the generator of POSIX's lrand48, so a seed gives the same numbers everywhere ---- */
 
 static unsigned short random_state[3];
 
@@ -267,8 +266,8 @@ static int luaSandboxMathRandomseed(lua_State *L) {
 
 /* ---- Compiling ---- */
 
-/* Hands text to the compiler piece by piece. Bytecode is known by its first byte; with a blank in front of
- * it, the compiler takes it for text, and finds the syntax error. */
+/* Reader that passes text to the compiler in pieces. Bytecode is recognized by its first byte. With a blank
+ * before it, the compiler takes it for text and finds a syntax error. */
 struct textReader {
     struct str piece;
     size_t total;
@@ -297,7 +296,8 @@ static const char *luaSandboxReadString(lua_State *L, void *data, size_t *size) 
     return blank ? blank : luaSandboxTakePiece(r, size);
 }
 
-/* The chunk's name stays on the stack meanwhile: the compiler does not hold on to it from the start. */
+/* Compiles text. The name of the chunk stays on the stack meanwhile, since the compiler holds no reference
+ * to it at first. */
 bool luaCompileText(lua_State *L, struct str text, const char *chunkname) {
     if (text.len > CHUNK_MAX) {
         lua_pushstring(L, chunk_too_long);
@@ -310,7 +310,7 @@ bool luaCompileText(lua_State *L, struct str text, const char *chunkname) {
     return ok;
 }
 
-static int luaSandboxCompiled(lua_State *L, bool ok) {
+static int luaSandboxReturnCompiled(lua_State *L, bool ok) {
     if (ok) return 1;
     lua_pushnil(L);
     lua_insert(L, -2);
@@ -320,11 +320,11 @@ static int luaSandboxCompiled(lua_State *L, bool ok) {
 static int luaSandboxBaseLoadstring(lua_State *L) {
     struct str text;
     text.ptr = luaL_checklstring(L, 1, &text.len);
-    return luaSandboxCompiled(L, luaCompileText(L, text, luaL_optstring(L, 2, text.ptr)));
+    return luaSandboxReturnCompiled(L, luaCompileText(L, text, luaL_optstring(L, 2, text.ptr)));
 }
 
-/* The function at 1 gives the pieces; slot 3 keeps the current one alive, slot 4 the chunk's name: it is a
- * string of its own when what the script gave has a NUL byte in it. */
+/* Reads pieces from the function at 1. Slot 3 keeps the current piece alive, slot 4 the name of the chunk,
+ * which is a copy if the script's name has a NUL byte. */
 static const char *luaSandboxReadFunction(lua_State *L, void *data, size_t *size) {
     struct textReader *r = data;
     if (r->pending) return luaSandboxTakePiece(r, size);
@@ -352,7 +352,7 @@ static int luaSandboxBaseLoad(lua_State *L) {
     const char *name = luaL_checkstring(L, 2);
     lua_pushstring(L, name);
     struct textReader reader = {0};
-    return luaSandboxCompiled(L, lua_load(L, luaSandboxReadFunction, &reader, name) == 0);
+    return luaSandboxReturnCompiled(L, lua_load(L, luaSandboxReadFunction, &reader, name) == 0);
 }
 
 /* ---- Globals ---- */
@@ -374,7 +374,7 @@ static lua_CFunction luaSandboxStockFunction(lua_State *L, const char *library, 
     return fn;
 }
 
-static void luaSandboxRememberStock(lua_State *L) {
+static void luaSandboxSaveStock(lua_State *L) {
     stock_rawget = luaSandboxStockFunction(L, "_G", "rawget");
     stock_rawset = luaSandboxStockFunction(L, "_G", "rawset");
     stock_setmetatable = luaSandboxStockFunction(L, "_G", "setmetatable");
@@ -395,7 +395,7 @@ static void luaSandboxOpenLibraries(lua_State *L) {
     }
 }
 
-/* From the table on top into the one below it, and pops the former. */
+/* Copies fields from the table on top to the table below it, and pops the former. */
 static void luaSandboxMoveFields(lua_State *L, const char *const *names) {
     for (; *names; names++) {
         lua_getfield(L, -1, *names);
@@ -404,7 +404,7 @@ static void luaSandboxMoveFields(lua_State *L, const char *const *names) {
     lua_pop(L, 1);
 }
 
-/* Libraries as they come: the table of that name, frozen, into the new globals on top. */
+/* Adds standard libraries, frozen, to the new globals on top. */
 static void luaSandboxAddStockLibraries(lua_State *L) {
     static const char *const names[] = {"table", "string", "math", "coroutine", NULL};
     for (const char *const *name = names; *name; name++) {
@@ -460,7 +460,7 @@ static void luaSandboxAddBaseFunctions(lua_State *L) {
     luaL_register(L, NULL, replaced);
 }
 
-/* Under both names. */
+/* Defines the error handler under both names. */
 static void luaSandboxAddErrorHandler(lua_State *L) {
     lua_pushcfunction(L, luaSandboxErrorHandler);
     lua_pushvalue(L, -1);
@@ -490,7 +490,7 @@ static void luaSandboxPatchLibraries(lua_State *L) {
     luaSandboxSeedRandom((uint32_t)randomU64());
 }
 
-/* getmetatable("") shows a view whose __index is the string library's. Expects the new globals on top. */
+/* Makes getmetatable("") return a view whose __index is the string library's. The new globals are on top. */
 static void luaSandboxHideStringMetatable(lua_State *L) {
     lua_pushliteral(L, "");
     lua_getmetatable(L, -1);
@@ -508,14 +508,15 @@ void luaPushStrict(lua_State *L) {
     lua_setfield(L, -2, "__index");
 }
 
-/* Makes a view of the new globals on top the environment of all chunks; the real table stays on the stack. */
+/* Makes a view of the new globals, which are on top, the environment of all chunks. The real table stays
+ * on the stack. */
 static void luaSandboxInstallGlobals(lua_State *L) {
     luaPushStrict(L);
     lua_pushvalue(L, -1);
     lua_setmetatable(L, -3);
     luaFreezeTable(L);
     lua_pushvalue(L, -2);
-    luaFreezeTable(L); /* stack: globals, view of their metatable, view of them */
+    luaFreezeTable(L); /* stack: globals, view of their metatable, view of the globals */
     lua_insert(L, -2);
     luaSandboxSetShownMetatable(L);
     lua_pushvalue(L, -1);
@@ -533,7 +534,7 @@ void luaShowGlobals(lua_State *L) {
     lua_pop(L, 2);
 }
 
-/* ---- The state ---- */
+/* ---- The interpreter ---- */
 
 static void *luaSandboxAllocate(void *data, void *p, size_t old_size, size_t size) {
     (void)data;
@@ -546,9 +547,9 @@ static int luaSandboxPanic(lua_State *L) {
     serverPanic("Lua failed outside of a script: %s", lua_tostring(L, -1));
 }
 
-/* The message handler. It keeps the value, and notes where the error came from: the function that raised it,
- * or, when that is one of ours, the Lua function that called it. */
-static int luaSandboxNoteErrorPlace(lua_State *L) {
+/* The message handler: keeps the error and saves its position, which is that of the function that raised it,
+ * or of its Lua caller if it is a C function. */
+static int luaSandboxSaveErrorPlace(lua_State *L) {
     lua_Debug ar;
     luaForgetErrorPlace();
     for (int level = 1; level <= 2; level++) {
@@ -574,10 +575,10 @@ lua_State *luaVmCreate(enum scriptKind kind) {
     serverAssert(L);
     lua_atpanic(L, luaSandboxPanic);
     luaSandboxOpenLibraries(L);
-    luaSandboxRememberStock(L);
+    luaSandboxSaveStock(L);
     luaSandboxPatchLibraries(L);
     lua_settop(L, 0);
-    lua_pushcfunction(L, luaSandboxNoteErrorPlace);
+    lua_pushcfunction(L, luaSandboxSaveErrorPlace);
     lua_createtable(L, 0, 64);
     luaSandboxAddBaseFunctions(L);
     if (kind == SCRIPT_EVAL) luaSandboxAddErrorHandler(L);

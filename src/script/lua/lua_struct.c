@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_struct.c - the struct library of scripts: numbers and strings to packed bytes and back.
+/* lua_struct.c - the struct library of scripts: packs numbers and strings into bytes and back.
  *
  *     struct.pack(format, values...)        the packed string
  *     struct.unpack(format, string [, at])  the values, then the position behind them
  *     struct.size(format)                   bytes, for formats of fixed size
  *
- * Letters: > < byte order (native at first), !n largest alignment (1 at first, 8 without n), x a zero byte,
- * b B 1 byte, h H 2, i I n bytes (4), l L T 8, f 4, d 8, s zero-terminated, cn n bytes (1); c0 in pack: all
- * of the string, in unpack: as many as the value before says. Capitals and T are unsigned. Blanks are passed
- * over. */
+ * Letters: > < byte order (native at first), !n maximal alignment (1 at first, 8 without n), x a zero
+ * byte, b B 1 byte, h H 2, i I n bytes (4), l L T 8, f 4, d 8, s zero-terminated, cn n bytes (1). c0 is
+ * the whole string in pack; in unpack the value before it is the size. Capitals and T are unsigned.
+ * Blanks are ignored. */
 #include <lauxlib.h>
 #include <limits.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #define INTEGER_MAX_SIZE  32
 #define NATURAL_ALIGNMENT 8
 
-/* What the letters before have set. */
+/* State of parsing a format. */
 struct structFormat {
     lua_State *L;
     const char *at;
@@ -26,7 +26,7 @@ struct structFormat {
     size_t alignment, total;
 };
 
-/* One letter, with its size and the bytes of alignment in front of it. */
+/* One letter of the format, its size, and the padding before it. */
 struct structItem {
     char letter;
     size_t size, padding;
@@ -89,7 +89,8 @@ static void luaStructSetAlignment(struct structFormat *f) {
     f->alignment = n;
 }
 
-/* The next letter that stands for data; false at the end. Adds padding, not size, to the total. */
+/* Parses up to the next letter for data; returns false at the end. Adds its padding, but not its size,
+ * to the total. */
 static bool luaStructNextItem(struct structFormat *f, struct structItem *item) {
     while (*f->at) {
         char letter = *f->at++;
@@ -128,7 +129,7 @@ static void luaStructAddBytes(luaL_Buffer *b, uint64_t v, size_t size, bool litt
     luaL_addlstring(b, bytes, size);
 }
 
-/* Modulo 2^64; what is beyond even that is 0. */
+/* Converts modulo 2^64; numbers beyond that become 0. */
 static uint64_t luaStructToInteger(double n) {
     if (n >= -0x1p63 && n < 0x1p63) return (uint64_t)(int64_t)n;
     if (n >= 0x1p63 && n < 0x1p64) return (uint64_t)n;
@@ -148,7 +149,7 @@ static void luaStructPackReal(luaL_Buffer *b, const struct structItem *item, boo
     luaStructAddBytes(b, bits, item->size, little);
 }
 
-/* Argument `arg` as cn or s. Returns the bytes added. */
+/* Packs argument `arg` as cn or s. Returns the number of bytes. */
 static size_t luaStructPackString(lua_State *L, luaL_Buffer *b, const struct structItem *item, int arg) {
     size_t len, size = item->size;
     const char *s = luaL_checklstring(L, arg, &len);
@@ -165,7 +166,7 @@ static int luaStructPack(lua_State *L) {
     struct structItem item;
     luaL_Buffer b;
     int arg = 2;
-    lua_pushnil(L); /* what a missing argument reads as, so that the buffer's pieces are not taken for one */
+    lua_pushnil(L); /* read for a missing argument, which would else be a piece of the buffer */
     luaL_buffinit(L, &b);
     while (luaStructNextItem(&f, &item)) {
         luaStructAddZeros(&b, item.padding);
@@ -231,7 +232,7 @@ static void luaStructNeedBytes(lua_State *L, size_t size, size_t left) {
     luaL_argcheck(L, size <= left, 2, "data string too short");
 }
 
-/* c0: the value before, which is taken off the stack, is the size. */
+/* Takes the size of c0, which is the value before it, off the stack. */
 static size_t luaStructTakePreviousSize(lua_State *L, int first) {
     if (lua_gettop(L) < first || lua_type(L, -1) != LUA_TNUMBER) {
         luaL_error(L, "format 'c0' needs a previous size");
@@ -241,7 +242,7 @@ static size_t luaStructTakePreviousSize(lua_State *L, int first) {
     return n >= 0 && n < INT_MAX ? (size_t)n : SIZE_MAX;
 }
 
-/* Returns the bytes taken. */
+/* Returns the number of bytes consumed. */
 static size_t luaStructUnpackString(lua_State *L, const struct structItem *item, const char *p, size_t left,
                                     int first) {
     if (item->letter == 's') {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_vm.c - the two interpreters: one for scripts, one for functions (see lua_private.h).
  *
- * They share nothing, so that a flush of either throws a whole interpreter away, in the background when that
- * is wanted.
+ * They share nothing, so a flush of either drops a whole interpreter, in the background if requested.
  *
- * Lua collects garbage as it allocates: what the last script left would stay until the next one. While idle,
- * a job goes on in small steps, for two whole cycles after the last use: the one that is going on may have
- * passed by what died since. */
+ * Lua collects garbage when it allocates, so the garbage of the last script would stay until the next one.
+ * While no script runs, a job collects in small steps until two cycles after the last use are complete: the
+ * cycle that was under way may have missed objects that became garbage since. */
 #include "base/assert.h"
 #include "base/clock.h"
 #include "registry/cron.h"
@@ -19,7 +18,7 @@
 
 static struct {
     lua_State *main;
-    int gc_cycles; /* still to do */
+    int gc_cycles; /* cycles that are still to be done */
 } vms[SCRIPT_KINDS];
 
 lua_State *luaVm(enum scriptKind kind) {

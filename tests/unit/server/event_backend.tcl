@@ -40,15 +40,15 @@ proc log_of_start {args} {
 
 test {event-backend auto logs its choice and the reason} {
     set log [log_of_start $::options(server) --event-backend auto]
-    assert_match "*the event loop works with *" $log
+    assert_match "*the event loop uses *" $log
 }
 
 test {where io_uring is forbidden: no message with auto, a warning with io_uring} {
     if {[auto_execok python3] eq {} || $::tcl_platform(machine) ne "x86_64"} { skip "no python3, or another machine" }
     set log [log_of_start {*}[without_rings $::options(server) --event-backend auto]]
-    assert_match "* - io_uring is not to be had here (*): the event loop works with epoll*" $log
+    assert_match "* - io_uring is not available (*), so the event loop uses epoll*" $log
     set log [log_of_start {*}[without_rings $::options(server) --event-backend io_uring]]
-    assert_match "* # WARNING: event-backend is io_uring, which is not to be had here (*): epoll it is.*" $log
+    assert_match "* # WARNING: event-backend is io_uring, which is not available (*), so the event loop uses epoll.*" $log
 }
 
 test {other words are refused} {
