@@ -15,6 +15,6 @@ uint64_t hashBytes(const void *p, size_t len) {
     return sipHash(p, len, false);
 }
 
-uint64_t hashBytesNoCase(const void *p, size_t len) {
-    return sipHash(p, len, true);
+uint64_t hashStrNoCase(struct str s) {
+    return sipHash((const uint8_t *)s.ptr, s.len, true);
 }

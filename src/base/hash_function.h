@@ -10,4 +10,4 @@
 
 void hashSetSeed(const uint8_t seed[16]);
 uint64_t hashBytes(const void *p, size_t len);
-uint64_t hashBytesNoCase(const void *p, size_t len); /* ASCII case folded */
+uint64_t hashStrNoCase(struct str s); /* ASCII case folded */

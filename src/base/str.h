@@ -29,6 +29,10 @@ static inline bool strEq(struct str a, struct str b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+static inline bool strEqNoCase(struct str a, struct str b) { /* ASCII case does not count */
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+
 /* Equal to a NUL terminated string, without regard to ASCII case. For option names. */
 static inline bool strIs(struct str a, const char *s) {
     size_t n = strlen(s);

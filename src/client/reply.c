@@ -455,13 +455,17 @@ void replyError(struct client *c, const char *msg) {
     replyErrorStr(c, strOf(msg));
 }
 
+void replyErrorSds(struct client *c, sds error) {
+    replyErrorStr(c, sdsview(error));
+    sdsfree(error);
+}
+
 void replyErrorFmt(struct client *c, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     sds s = sdscatvprintf(sdsempty(), fmt, ap);
     va_end(ap);
-    replyErrorStr(c, sdsview(s));
-    sdsfree(s);
+    replyErrorSds(c, s);
 }
 
 void replySyntaxError(struct client *c) {

@@ -24,6 +24,7 @@ void replyStatus(struct client *c, const char *s); /* without '+' */
 /* `msg` starts with its code: "ERR ...", "WRONGTYPE ...". CR and LF become blanks. Counts in errorstats. */
 void replyError(struct client *c, const char *msg);
 void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void replyErrorSds(struct client *c, sds error); /* takes error over */
 void replyErrorStr(struct client *c,
                    struct str msg); /* any text, as scripts make it; a leading '-' is dropped */
 /* Replies an error that is in the statistics already: a command in the script has failed with it. */

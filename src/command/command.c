@@ -21,14 +21,8 @@ static int next_id;
 static struct str commandKey(const void *entry) {
     return strOf(((const struct serverCommand *)entry)->called);
 }
-static uint64_t commandNameHash(struct str name) {
-    return hashBytesNoCase(name.ptr, name.len);
-}
-static bool commandNameEqual(struct str a, struct str b) {
-    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
-}
 static const struct hashtableType commands_type = {
-    .entryKey = commandKey, .hash = commandNameHash, .keyEqual = commandNameEqual};
+    .entryKey = commandKey, .hash = hashStrNoCase, .keyEqual = strEqNoCase};
 
 /* Computes the (first, last, step) triple that COMMAND shows, from the specs that are plain index ranges and
  * follow each other without a gap. */

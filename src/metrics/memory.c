@@ -33,9 +33,9 @@
 /* Bytes of a key in a table: a slot and a share of the bucket's head, at the usual fill. */
 #define TABLE_SHARE   11
 #define PEAK_PERIOD   100 /* ms */
-#define REST_MS       1000
+#define IDLE_PERIOD   1000
 #define TEND_PERIOD   100  /* ms */
-#define REST_COMMANDS 1000 /* fewer commands per period are little work */
+#define IDLE_COMMANDS 1000 /* fewer commands per period are little work */
 #define SAMPLE_AGE    10   /* ms */
 #define MB            (1024 * 1024)
 #define DOCTOR_LEAST  (5 * MB) /* ratios below it are noise */
@@ -377,9 +377,9 @@ void memoryHelpCommand(struct client *c) {
 
 /* After a second of little work, this thread's cache in the allocator is emptied. After a load it holds
  * segments of tables that have grown since, which keep whole slabs from being returned. */
-static void memoryRestCron(void) {
+static void memoryIdleCron(void) {
     static uint64_t seen;
-    if (callstats.processed - seen < REST_COMMANDS) zmallocThreadRests();
+    if (callstats.processed - seen < IDLE_COMMANDS) zmallocThreadRests();
     seen = callstats.processed;
 }
 
@@ -419,7 +419,7 @@ void memoryInit(void) {
     system_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     infoRegister("memory", memoryFiguresInfo);
     cronRegister(memoryPeakCron, PEAK_PERIOD);
-    cronRegister(memoryRestCron, REST_MS);
+    cronRegister(memoryIdleCron, IDLE_PERIOD);
     cronRegister(memoryTendCron, TEND_PERIOD);
     configOnResetStat(memoryResetPeak);
 }

@@ -25,6 +25,7 @@
 #include "command/modules.h"
 #include "valkeymodule.h"
 
+struct aclUser;
 struct client;
 struct serverCommand;
 
@@ -130,9 +131,19 @@ struct ValkeyModuleString {
 static inline struct str stringText(const struct ValkeyModuleString *s) {
     return strN(s->grown ? s->grown : s->bytes, s->len);
 }
+/* Returns an array of views, which the caller frees with zfree. */
+struct str *stringViews(struct ValkeyModuleString *const *strings, size_t count);
 struct ValkeyModuleString *stringNew(struct str text);
 struct ValkeyModuleString *stringFromSds(sds text); /* takes text over */
 void stringRelease(struct ValkeyModuleString *s);   /* drops one reference */
+
+/* ---- Users (api_user.c) ---- */
+
+/* A module's handle of a user, which it has created itself (own) or which exists in the server. */
+struct ValkeyModuleUser {
+    struct aclUser *user;
+    bool own;
+};
 
 /* ---- Replies (api_reply.c) ---- */
 

@@ -12,7 +12,6 @@
 #include "command/blocking.h"
 #include "module/block.h"
 #include "module/parts.h"
-#include "module/users.h"
 
 /* ---- Clients that modules have authenticated ---- */
 
@@ -79,7 +78,7 @@ int vmDeauthenticateAndCloseClient(struct ValkeyModuleCtx *ctx, uint64_t client_
 struct authCallback {
     struct authCallback *next;
     struct module *module;
-    ValkeyModuleAuthCallback ask;
+    ValkeyModuleAuthCallback callback;
 };
 static struct authCallback *callbacks; /* newest first */
 
@@ -159,7 +158,7 @@ static enum authVerdict apiAuthRunCallback(struct authCallback *a, const struct 
     if (w) ctx.blocked = w->handle;
     asking = w ? NULL : a;
     refused_to_wait = false;
-    int handled = w ? w->reply(&ctx, user, password, &why) : a->ask(&ctx, user, password, &why);
+    int handled = w ? w->reply(&ctx, user, password, &why) : a->callback(&ctx, user, password, &why);
     asking = NULL;
     contextClose(&ctx);
     if (why) {
@@ -179,16 +178,16 @@ static enum authVerdict apiAuthRunCallbacks(struct client *c, struct str user, s
         return AUTH_NOT_HANDLED;
     }
     struct authCallback *a = w && w->from ? w->from : callbacks;
-    bool goes_on = w && w->from && w->reply && !w->handle->aborted;
+    bool resumes = w && w->from && w->reply && !w->handle->aborted;
     uint32_t was = c->flags & CLIENT_AUTHENTICATED;
     struct ValkeyModuleString *u = stringNew(user), *p = stringNew(password);
     enum authVerdict verdict = AUTH_NOT_HANDLED;
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
-    if (w && w->from && !goes_on) a = a->next; /* it has run already */
-    for (struct authCallback *next; a && verdict == AUTH_NOT_HANDLED; a = next, goes_on = false) {
+    if (w && w->from && !resumes) a = a->next; /* it has run already */
+    for (struct authCallback *next; a && verdict == AUTH_NOT_HANDLED; a = next, resumes = false) {
         next = a->next;
         *by = a->module->name;
-        verdict = apiAuthRunCallback(a, goes_on ? w : NULL, c, u, p, err);
+        verdict = apiAuthRunCallback(a, resumes ? w : NULL, c, u, p, err);
     }
     zfree(w);
     if (verdict == AUTH_NOT_HANDLED) *by = NULL;

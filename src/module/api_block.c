@@ -26,10 +26,10 @@ struct ValkeyModuleBlockedClient *moduleBlockCreate(struct ValkeyModuleCtx *ctx)
     return bc;
 }
 
-static void apiBlockFreePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c, bool gone) {
+static void apiBlockFreePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c, bool disconnected) {
     if (!bc->privdata || !bc->free_privdata) return;
     struct ValkeyModuleCtx ctx;
-    contextOpen(&ctx, bc->module, c, gone ? CTX_BLOCKED_DISCONNECTED : 0);
+    contextOpen(&ctx, bc->module, c, disconnected ? CTX_BLOCKED_DISCONNECTED : 0);
     ctx.blocked = bc;
     ctx.dbid = bc->dbid;
     bc->free_privdata(&ctx, bc->privdata);
@@ -40,18 +40,18 @@ static void apiBlockFinish(void *arg) {
     struct ValkeyModuleBlockedClient *bc = arg;
     struct client *c = bc->client;
     uint64_t id = c ? c->id : 0;
-    bool gone = !c && !bc->served;
-    if (!bc->on_keys) bc->privdata = bc->given;
+    bool disconnected = !c && !bc->served;
+    if (!bc->on_keys) bc->privdata = bc->new_privdata;
     if (bc->aborted) bc->reply = NULL;
     moduleUnitBegin();
     if (c && bc->measured_us) blockedAddTime(c, bc->measured_us);
     if (c) blockingResume(c);
     /* If it was a client without connection, of a call that was blocked, it has been freed by now. */
-    apiBlockFreePrivdata(bc, c ? clientById(id) : NULL, gone);
+    apiBlockFreePrivdata(bc, c ? clientById(id) : NULL, disconnected);
     moduleUnitEnd();
     threadReplyFree(&bc->thread_reply);
     bc->module->blocked_clients--;
-    sdsfree(bc->held);
+    sdsfree(bc->held_reply);
     zfree(bc);
 }
 
@@ -152,8 +152,7 @@ static void apiBlockWait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModu
                                       .wants = apiBlockTypeWakes,
                                       .whose = bc,
                                       .left = moduleBlockDetach};
-    struct str *names = zmalloc((size_t)count * sizeof *names);
-    for (int i = 0; i < count; i++) names[i] = stringText(keys[i]);
+    struct str *names = stringViews(keys, (size_t)count);
     blockForHandler(bc->client, names, count, &options);
     zfree(names);
 }
@@ -231,7 +230,7 @@ int vmUnblockClient(struct ValkeyModuleBlockedClient *bc, void *privdata) {
         errno = ENOTSUP;
         return VALKEYMODULE_ERR;
     }
-    bc->given = privdata;
+    bc->new_privdata = privdata;
     apiBlockUnblock(bc);
     return VALKEYMODULE_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_cluster.c - other nodes for modules, and messages to them (data/server_state/cluster_view.h).
  *
- * A message goes to the modules of the sender's name. On the bus the name is a number, made of the
- * characters of a name of nine characters, and 0 for all other names. */
+ * A message goes to the modules of the sender's name. On the bus the name is a number: the id that a type of
+ * this name would have, or 0. */
 #include <string.h>
 
 #include "base/key_slot.h"
@@ -11,10 +11,8 @@
 #include "data/server_state/cluster_view.h"
 #include "data/server_state/role.h"
 #include "module/api.h"
+#include "module/module_type.h"
 #include "module/parts.h"
-
-#define NAME_LEN     9  /* length of names that have a number; 6 bits for each character, */
-#define VERSION_BITS 10 /* as in the ids of types */
 
 _Static_assert(CLUSTER_VIEW_ID == VALKEYMODULE_NODE_ID_LEN, "ids are the interface's");
 
@@ -28,15 +26,7 @@ struct receiver {
 static struct receiver *receivers;
 
 static uint64_t apiClusterModuleNumber(const struct module *m) {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    uint64_t id = 0;
-    if (sdslen(m->name) != NAME_LEN) return 0;
-    for (int i = 0; i < NAME_LEN; i++) {
-        const char *letter = strchr(letters, m->name[i]);
-        if (!letter) return 0;
-        id = id << 6 | (uint64_t)(letter - letters);
-    }
-    return id << VERSION_BITS;
+    return moduleTypeId(m->name, 0);
 }
 
 /* ---- Messages ---- */
@@ -125,10 +115,10 @@ static int apiClusterNodeFlags(const struct clusterViewNode *n) {
            (n->failed ? VALKEYMODULE_NODE_FAIL : 0) | (n->no_failover ? VALKEYMODULE_NODE_NOFAILOVER : 0);
 }
 
-static int apiClusterDescribe(const char *id, struct client *as_seen_by, char *ip, char *primary_id,
-                              int *port, int *flags) {
+static int apiClusterDescribe(const char *id, struct client *viewer, char *ip, char *primary_id, int *port,
+                              int *flags) {
     struct clusterViewNode node;
-    if (!cluster_enabled || !cluster_view.describe(id, as_seen_by, &node)) return VALKEYMODULE_ERR;
+    if (!cluster_enabled || !cluster_view.describe(id, viewer, &node)) return VALKEYMODULE_ERR;
     if (ip) memcpy(ip, node.ip, sizeof node.ip);
     if (primary_id) memcpy(primary_id, node.primary_id, sizeof node.primary_id);
     if (port) *port = node.port;
@@ -170,11 +160,8 @@ const char *vmClusterCanonicalKeyNameInSlot(unsigned int slot) {
 }
 
 static void apiClusterForgetModule(struct module *m) {
-    for (struct receiver **at = &receivers; *at;) {
-        if ((*at)->module == m)
-            apiClusterDrop(at);
-        else
-            at = &(*at)->next;
+    moduleListRemoveIf(struct receiver, r, receivers, r->module == m) {
+        zfree(r);
     }
 }
 

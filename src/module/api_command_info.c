@@ -270,8 +270,7 @@ void moduleCommandInfoFree(struct ValkeyModuleCommand *command) {
 int *vmGetCommandKeysWithFlags(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc,
                                int *num_keys, int **out_flags) {
     (void)ctx;
-    struct str *views = zmalloc((size_t)(argc > 0 ? argc : 1) * sizeof *views);
-    for (int i = 0; i < argc; i++) views[i] = stringText(argv[i]);
+    struct str *views = stringViews(argv, (size_t)(argc > 0 ? argc : 0));
     const struct serverCommand *cmd = commandLookup(views, argc);
     struct keyRef *keys = NULL;
     int count = 0, *positions = NULL;

@@ -438,12 +438,6 @@ struct pendingConfig {
 static struct str apiConfigPendingName(const void *entry) {
     return sdsview(((const struct pendingConfig *)entry)->name);
 }
-static uint64_t apiConfigNameHash(struct str name) {
-    return hashBytesNoCase(name.ptr, name.len);
-}
-static bool apiConfigNameEqual(struct str a, struct str b) {
-    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
-}
 static void apiConfigFreePending(void *entry) {
     struct pendingConfig *p = entry;
     sdsfree(p->name);
@@ -451,8 +445,8 @@ static void apiConfigFreePending(void *entry) {
     zfree(p);
 }
 static const struct hashtableType pending_type = {.entryKey = apiConfigPendingName,
-                                                  .hash = apiConfigNameHash,
-                                                  .keyEqual = apiConfigNameEqual,
+                                                  .hash = hashStrNoCase,
+                                                  .keyEqual = strEqNoCase,
                                                   .entryFree = apiConfigFreePending};
 static struct hashtable *pending; /* NULL: none */
 

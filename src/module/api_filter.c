@@ -109,8 +109,7 @@ struct request *moduleFilterApply(const struct client *c, const struct request *
     apiFilterRunAll(&fctx);
     struct request *replacement = NULL;
     if (fctx.changed && fctx.argc) {
-        struct str *views = zmalloc((size_t)fctx.argc * sizeof *views);
-        for (int i = 0; i < fctx.argc; i++) views[i] = stringText(fctx.argv[i]);
+        struct str *views = stringViews(fctx.argv, (size_t)fctx.argc);
         struct request changed = {.argv = views, .argc = fctx.argc, .cmd = commandLookup(views, fctx.argc)};
         changed.unpropagated = r->unpropagated;
         replacement = requestCopy(&changed);

@@ -56,8 +56,7 @@ int vmKillForkChild(int child_pid) {
 /* Tells whether m has made the child. Its callback shows it: it lies in the module's file. */
 static bool apiForkBelongsTo(void *code, const struct module *m) {
     Dl_info of_code, of_module;
-    void *entry = m->file ? moduleFileSymbol(m->file, "ValkeyModule_OnLoad") : NULL;
-    if (!entry && m->file) entry = moduleFileSymbol(m->file, "RedisModule_OnLoad");
+    void *entry = m->file ? moduleFileEntry(m->file, "OnLoad", NULL) : NULL;
     return entry && dladdr(code, &of_code) && dladdr(entry, &of_module) &&
            of_code.dli_fbase == of_module.dli_fbase;
 }

@@ -20,7 +20,7 @@ struct ValkeyModuleInfoCtx {
     const struct str *wanted; /* names of requested sections; NULL: all */
     int wanted_count;
     bool in_section, in_dict;
-    bool dict_begins; /* no field has been added yet */
+    bool dict_is_empty; /* no field has been added yet */
 };
 
 /* Modules with a function, in the order of registration. */
@@ -83,7 +83,7 @@ int vmInfoBeginDictField(struct ValkeyModuleInfoCtx *ctx, const char *name) {
     sds clean = apiInfoAddName(sdsempty(), name);
     apiInfoAddFieldName(ctx, clean);
     sdsfree(clean);
-    ctx->in_dict = ctx->dict_begins = true;
+    ctx->in_dict = ctx->dict_is_empty = true;
     return VALKEYMODULE_OK;
 }
 
@@ -97,8 +97,8 @@ int vmInfoEndDictField(struct ValkeyModuleInfoCtx *ctx) {
 static int apiInfoAddField(struct ValkeyModuleInfoCtx *ctx, const char *field, struct str value) {
     if (!ctx->in_section) return VALKEYMODULE_ERR;
     if (ctx->in_dict) {
-        if (!ctx->dict_begins) ctx->text = sdscat(ctx->text, ",");
-        ctx->dict_begins = false;
+        if (!ctx->dict_is_empty) ctx->text = sdscat(ctx->text, ",");
+        ctx->dict_is_empty = false;
         ctx->text = sdscat(sdscat(ctx->text, field), "=");
     } else {
         apiInfoAddFieldName(ctx, field);

@@ -47,16 +47,16 @@ static bool apiNotifyMatches(const struct notifySubscriber *s, int class) {
 static void apiNotifyCallSubscriber(struct notifySubscriber *s, int class, const char *event,
                                     struct ValkeyModuleString *key, int dbid) {
     struct ValkeyModuleCtx ctx;
-    struct declaredKeys nobodys;
+    struct declaredKeys no_declared_keys;
     contextOpen(&ctx, s->module, call_running ? call_running->client : NULL, CTX_KEY_EVENT);
     struct client *c = contextClient(&ctx);
     struct db *before = c->db;
     bool was_running = s->running;
     c->db = dbGet(dbid);
     s->running = true;
-    declaredKeysBegin(&nobodys, NULL);
+    declaredKeysBegin(&no_declared_keys, NULL);
     s->callback(&ctx, class, event, key);
-    declaredKeysEnd(&nobodys);
+    declaredKeysEnd(&no_declared_keys);
     s->running = was_running;
     c->db = before;
     contextClose(&ctx);

@@ -50,16 +50,16 @@ static void apiServerEventDropEnded(enum serverEventKind kind) {
 static void apiServerEventCallSubscriber(struct eventSubscription *s, enum serverEventKind kind, int which,
                                          void *info, struct client *c, struct db *db) {
     struct ValkeyModuleCtx ctx;
-    struct declaredKeys nobodys;
+    struct declaredKeys no_declared_keys;
     contextOpen(&ctx, s->module, c, 0);
     struct client *context_client = contextClient(&ctx);
     struct db *before = context_client->db;
     if (db) context_client->db = db;
     s->running = true;
     propagateBegin(); /* commands of the callback are propagated as one unit */
-    declaredKeysBegin(&nobodys, NULL);
+    declaredKeysBegin(&no_declared_keys, NULL);
     s->callback(&ctx, (ValkeyModuleEvent){kind, 1}, (uint64_t)which, info);
-    declaredKeysEnd(&nobodys);
+    declaredKeysEnd(&no_declared_keys);
     propagateEnd();
     s->running = false;
     context_client->db = before;

@@ -61,8 +61,7 @@ int vmStreamAdd(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id
     int why = apiStreamChooseId(s, flags, id, &chosen);
     if (why) return apiStreamFail(why);
     if (!s) s = streamNew();
-    struct str *pairs = zmalloc(2 * (size_t)numfields * sizeof *pairs);
-    for (int64_t i = 0; i < 2 * numfields; i++) pairs[i] = stringText(argv[i]);
+    struct str *pairs = stringViews(argv, 2 * (size_t)numfields);
     bool added = streamAppend(s, chosen, pairs, (size_t)numfields);
     zfree(pairs);
     if (!added && !o) streamFree(s);

@@ -29,6 +29,12 @@ struct ValkeyModuleString *stringNew(struct str text) {
     return s;
 }
 
+struct str *stringViews(struct ValkeyModuleString *const *strings, size_t count) {
+    struct str *views = zmalloc((count + 1) * sizeof *views);
+    for (size_t i = 0; i < count; i++) views[i] = stringText(strings[i]);
+    return views;
+}
+
 struct ValkeyModuleString *stringFromSds(sds text) {
     struct ValkeyModuleString *s = apiStringAllocate(0);
     s->grown = text;

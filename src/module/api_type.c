@@ -18,20 +18,14 @@ struct ValkeyModuleType *module_types;
 
 /* ---- Names and numbers ---- */
 
-static int apiTypeLetterIndex(char c) {
+uint64_t moduleTypeId(const char *name, int version) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    const char *at = c ? strchr(letters, c) : NULL;
-    return at ? (int)(at - letters) : -1;
-}
-
-/* Returns 0 if it cannot be the name of a type. */
-static uint64_t apiTypeIdOf(const char *name, int version) {
     uint64_t id = 0;
     if (strlen(name) != NAME_LENGTH || version < 0 || version > TYPE_VERSION_MAX) return 0;
     for (int i = 0; i < NAME_LENGTH; i++) {
-        int index = apiTypeLetterIndex(name[i]);
-        if (index < 0) return 0;
-        id = id << 6 | (uint64_t)index;
+        const char *letter = strchr(letters, name[i]);
+        if (!letter) return 0;
+        id = id << 6 | (uint64_t)(letter - letters);
     }
     return id << TYPE_VERSION_BITS | (uint64_t)version;
 }
@@ -74,7 +68,7 @@ static size_t apiTypeMethodsSize(uint64_t version) {
 
 struct ValkeyModuleType *vmCreateDataType(struct ValkeyModuleCtx *ctx, const char *name, int encver,
                                           ValkeyModuleTypeMethods *methods) {
-    uint64_t id = name ? apiTypeIdOf(name, encver) : 0;
+    uint64_t id = name ? moduleTypeId(name, encver) : 0;
     if (!ctx->module || !ctx->module->loading || !id || !methods || !methods->version) return NULL;
     if (apiTypeByName(strOf(name))) return NULL;
     struct ValkeyModuleType **end = &module_types, *t = zcalloc(1, sizeof *t);

@@ -12,7 +12,6 @@
 #include "command/command.h"
 #include "module/api.h"
 #include "module/parts.h"
-#include "module/users.h"
 
 #define KEY_USES (KEY_ACCESS | KEY_INSERT | KEY_DELETE | KEY_UPDATE)
 
@@ -81,17 +80,10 @@ void vmSetContextUser(struct ValkeyModuleCtx *ctx, const struct ValkeyModuleUser
 
 /* ---- Checks ---- */
 
-/* Returns views of the arguments; the caller frees them. */
-static struct str *apiUserViews(struct ValkeyModuleString **argv, int argc) {
-    struct str *v = zmalloc((size_t)(argc + 1) * sizeof *v);
-    for (int i = 0; i < argc; i++) v[i] = stringText(argv[i]);
-    return v;
-}
-
 /* Sets errno to `unknown` if the command does not exist. */
 static int apiUserCheckCommand(struct ValkeyModuleUser *user, struct ValkeyModuleString **argv, int argc,
                                int db, int unknown, ValkeyModuleACLLogEntryReason *reason) {
-    struct str *v = apiUserViews(argv, argc);
+    struct str *v = stringViews(argv, (size_t)(argc > 0 ? argc : 0));
     struct serverCommand *cmd = argc > 0 ? commandLookup(v, argc) : NULL;
     int arg;
     enum aclDenial denial = cmd ? aclUserMayRun(user->user, cmd, v, argc, db, &arg) : ACL_ALLOWED;

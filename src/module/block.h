@@ -19,13 +19,13 @@ struct ValkeyModuleBlockedClient {
     void (*free_privdata)(struct ValkeyModuleCtx *ctx, void *privdata);
     ValkeyModuleDisconnectFunc disconnected;
     void *privdata;
-    void *given;  /* by UnblockClient, in any thread; becomes privdata on the main thread */
-    bool aborted; /* by AbortBlock, in any thread */
+    void *new_privdata; /* by UnblockClient, in any thread; becomes privdata on the main thread */
+    bool aborted;       /* by AbortBlock, in any thread */
     struct threadReply thread_reply;
     int dbid;
     int64_t deadline_ms; /* blocked in a keyspace event: the deadline of the wait that begins when the command
                             has ended, */
-    sds held;            /* and the reply of the command, held back until then; NULL: none */
+    sds held_reply;      /* and the reply of the command, held back until then; NULL: none */
     bool on_keys;
     bool served;            /* by one of its keys */
     bool unblocked;         /* UnblockClient has been called, or the handle is freed by itself */

@@ -30,14 +30,14 @@ static void blockEventCallBack(struct client *c, struct ValkeyModuleBlockedClien
     if (!fn) return;
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
-    struct declaredKeys nobodys;
+    struct declaredKeys no_declared_keys;
     const struct request *r = blockedRequest(c);
     contextOpen(&ctx, bc->module, c, flag);
     ctx.blocked = bc;
     stringArgsOpen(&args, r->argv, r->argc);
-    declaredKeysBegin(&nobodys, NULL);
+    declaredKeysBegin(&no_declared_keys, NULL);
     fn(&ctx, args.argv, args.argc);
-    declaredKeysEnd(&nobodys);
+    declaredKeysEnd(&no_declared_keys);
     stringArgsClose(&args);
     contextFinishReplies(&ctx);
     contextClose(&ctx);
@@ -46,7 +46,7 @@ static void blockEventCallBack(struct client *c, struct ValkeyModuleBlockedClien
 static void blockEventUnblocked(struct client *c) {
     struct ValkeyModuleBlockedClient *bc = blockedWhose(c);
     moduleUnitBegin();
-    replyRaw(c, bc->held, sdslen(bc->held));
+    replyRaw(c, bc->held_reply, sdslen(bc->held_reply));
     if (blocking_end.reason == BLOCKING_RESUMED) {
         blockEventCallBack(c, bc, bc->reply, CTX_BLOCKED_REPLY);
         threadReplySend(&bc->thread_reply, c);
@@ -86,7 +86,7 @@ static void blockEventCommandDone(struct client *c) {
                                       .ends = blockEventUnblocked,
                                       .whose = bc,
                                       .left = moduleBlockDetach};
-    bc->held = blockEventTakeReply(c);
+    bc->held_reply = blockEventTakeReply(c);
     blockForHandler(c, NULL, 0, &options);
 }
 

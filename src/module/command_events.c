@@ -25,7 +25,7 @@ static int depth, capacity;
 static bool hooks_active;
 static const struct request *denied; /* its refusal has been published as a denial already */
 
-static bool commandEventsResultsWanted(void) {
+static bool commandEventsHasSubscribers(void) {
     return serverEventWanted(SERVER_COMMAND_DONE) || serverEventWanted(SERVER_COMMAND_FAILED);
 }
 
@@ -113,11 +113,11 @@ void commandEventDenied(int reason, const struct eventDenial *d) {
 /* ---- Registration ---- */
 
 void commandEventsUpdateHooks(void) {
-    bool want = commandEventsResultsWanted();
-    if (want == hooks_active) return;
-    hooks_active = want;
-    callHookIdle(commandEventsBefore, !want);
-    callHookIdle(commandEventsAfter, !want);
+    bool active = commandEventsHasSubscribers();
+    if (active == hooks_active) return;
+    hooks_active = active;
+    callHookIdle(commandEventsBefore, !active);
+    callHookIdle(commandEventsAfter, !active);
     depth = 0;
 }
 

@@ -19,11 +19,11 @@
 /* A ticket lock: the thread whose ticket is `serving` has it. */
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t next_is_served;
+    pthread_cond_t ticket_changed;
     uint64_t next, serving;
 } lock = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
-    .next_is_served = PTHREAD_COND_INITIALIZER,
+    .ticket_changed = PTHREAD_COND_INITIALIZER,
 };
 static __thread bool mine;
 static pthread_t main_thread;
@@ -31,7 +31,7 @@ static pthread_t main_thread;
 void moduleLockTake(void) {
     pthread_mutex_lock(&lock.mutex);
     uint64_t number = lock.next++;
-    while (lock.serving != number) pthread_cond_wait(&lock.next_is_served, &lock.mutex);
+    while (lock.serving != number) pthread_cond_wait(&lock.ticket_changed, &lock.mutex);
     pthread_mutex_unlock(&lock.mutex);
     mine = true;
 }
@@ -49,7 +49,7 @@ void moduleLockRelease(void) {
     mine = false;
     pthread_mutex_lock(&lock.mutex);
     lock.serving++;
-    pthread_cond_broadcast(&lock.next_is_served);
+    pthread_cond_broadcast(&lock.ticket_changed);
     pthread_mutex_unlock(&lock.mutex);
 }
 

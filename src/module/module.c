@@ -105,8 +105,7 @@ static void moduleUnlink(struct module *m) {
 static bool moduleCallOnUnload(struct module *m) {
     if (!m->file) return false;
     int (*entry)(struct ValkeyModuleCtx *) = NULL;
-    *(void **)&entry = moduleFileSymbol(m->file, "ValkeyModule_OnUnload");
-    if (!entry) *(void **)&entry = moduleFileSymbol(m->file, "RedisModule_OnUnload");
+    *(void **)&entry = moduleFileEntry(m->file, "OnUnload", NULL);
     if (!entry) return false;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, m, NULL, 0);
@@ -179,13 +178,12 @@ static struct moduleFile *moduleOpenFile(const char *path) {
 }
 
 static moduleEntry *moduleFindEntry(struct moduleFile *file, const char *path) {
-    moduleEntry *entry = NULL;
-    *(void **)&entry = moduleFileSymbol(file, "ValkeyModule_OnLoad");
-    if (entry) return entry;
-    *(void **)&entry = moduleFileSymbol(file, "RedisModule_OnLoad");
-    if (entry)
+    bool redis;
+    moduleEntry *entry;
+    *(void **)&entry = moduleFileEntry(file, "OnLoad", &redis);
+    if (entry && redis)
         serverLog(LL_NOTICE, "The module %s was built for Redis", path);
-    else
+    else if (!entry)
         serverLog(LL_WARNING,
                   "The module %s is not loaded because it exports neither ValkeyModule_OnLoad nor "
                   "RedisModule_OnLoad",

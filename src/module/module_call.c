@@ -16,7 +16,6 @@
 #include "data/server_state/role.h"
 #include "module/module_filter.h"
 #include "module/parts.h"
-#include "module/users.h"
 
 #define REPLICATE    VALKEYMODULE_CALL_ARGV_REPLICATE
 #define NO_FILES     VALKEYMODULE_CALL_ARGV_NO_AOF

@@ -135,12 +135,6 @@ int VM_CallArgvAbort(void *handle) {
 
 /* ---- CallArgv ---- */
 
-static struct str *moduleCallHandlersViews(struct ValkeyModuleString **argv, int argc) {
-    struct str *v = zmalloc((size_t)argc * sizeof *v);
-    for (int i = 0; i < argc; i++) v[i] = stringText(argv[i]);
-    return v;
-}
-
 int VM_CallArgv(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc, int flags,
                 const ValkeyModuleReplyHandlers *handlers, void *hctx) {
     static const ValkeyModuleReplyHandlers no_handlers = {.version = VALKEYMODULE_REPLY_HANDLERS_VERSION};
@@ -149,10 +143,9 @@ int VM_CallArgv(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, i
         errno = EINVAL;
         return VALKEYMODULE_ERR;
     }
-    unsigned how = (unsigned)flags;
-    struct str *v = moduleCallHandlersViews(argv, argc);
+    struct str *v = stringViews(argv, (size_t)argc);
     struct callOutcome outcome;
-    moduleCall(ctx, v, argc, how, &outcome);
+    moduleCall(ctx, v, argc, (unsigned)flags, &outcome);
     zfree(v);
     if (outcome.what == CALL_BLOCKED)
         moduleCallHandlersWait(ctx, outcome.client, h, hctx);

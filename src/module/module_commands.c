@@ -65,7 +65,7 @@ static void moduleLoadPending(struct pendingLoad *load) {
 bool modules_starting;
 
 /* Keeps a line for a directive of a module. All words after its name are one value. */
-static bool moduleKeepDirective(int argc, const struct str *argv, const char **err) {
+static bool moduleStoreDirective(int argc, const struct str *argv, const char **err) {
     if (argc < 2) {
         *err = "Module config specified without value";
         return false;
@@ -197,7 +197,7 @@ void moduleAdminInit(void) {
                        NULL),
     };
     configRegister(directives, 2);
-    configOnDotted(moduleKeepDirective);
+    configOnDotted(moduleStoreDirective);
     moduleOnLoaded(moduleCheckDirectivesTaken);
     commandRegister(commandsModule);
 }

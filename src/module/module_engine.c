@@ -149,12 +149,12 @@ static void moduleEngineRunCode(struct scriptEngine *engine, struct client *c, c
 
 ValkeyModuleScriptingEngineExecutionState
 vmGetFunctionExecutionState(ValkeyModuleScriptingEngineServerRuntimeCtx *server_ctx) {
-    static uint64_t looked; /* ticks of the last check */
+    static uint64_t checked_ticks; /* ticks of the last check */
     (void)server_ctx;
     if (!script_run.name) return VMSE_STATE_KILLED; /* the function has ended long ago */
-    if (ticksNow() - looked >= TICK_US * ticks_per_us) {
+    if (ticksNow() - checked_ticks >= TICK_US * ticks_per_us) {
         scriptTick();
-        looked = ticksNow();
+        checked_ticks = ticksNow();
     }
     return script_run.killed ? VMSE_STATE_KILLED : VMSE_STATE_EXECUTING;
 }

@@ -173,8 +173,14 @@ struct moduleFile *moduleFileOpen(const char *path) {
     return file;
 }
 
-void *moduleFileSymbol(struct moduleFile *f, const char *name) {
-    return dlsym(f->handle, name);
+void *moduleFileEntry(struct moduleFile *f, const char *name, bool *redis) {
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "ValkeyModule_%s", name);
+    void *entry = dlsym(f->handle, symbol);
+    if (redis) *redis = !entry;
+    if (entry) return entry;
+    snprintf(symbol, sizeof symbol, "RedisModule_%s", name);
+    return dlsym(f->handle, symbol);
 }
 
 int moduleFileClose(struct moduleFile *f) {

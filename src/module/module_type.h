@@ -28,6 +28,9 @@ struct ValkeyModuleType {
 #define TYPE_VERSION_MAX    ((1 << TYPE_VERSION_BITS) - 1)
 #define TYPE_VERSION_OF(id) ((int)((id)&TYPE_VERSION_MAX))
 extern struct ValkeyModuleType *module_types;
+/* Returns the id of a type, or 0 if the name does not have nine characters out of A-Z a-z 0-9 - _, or the
+ * version is out of range. */
+uint64_t moduleTypeId(const char *name, int version);
 /* Finds a type by its name in the id, in any version; NULL: there is none. */
 struct ValkeyModuleType *moduleTypeById(uint64_t id);
 

@@ -46,15 +46,8 @@ static struct str configNameKey(const void *entry) {
     return strOf(((const struct configName *)entry)->name);
 }
 
-static uint64_t configNameHash(struct str name) {
-    return hashBytesNoCase(name.ptr, name.len);
-}
-static bool configNameEqual(struct str a, struct str b) {
-    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
-}
-
 static const struct hashtableType config_names_type = {
-    .entryKey = configNameKey, .hash = configNameHash, .keyEqual = configNameEqual, .entryFree = zfree};
+    .entryKey = configNameKey, .hash = hashStrNoCase, .keyEqual = strEqNoCase, .entryFree = zfree};
 static struct hashtable config_names = {.type = &config_names_type};
 
 static struct configDirective **directives; /* in order of registration */

@@ -9,11 +9,6 @@
 #include "script/function_set.h"
 #include "script/functions.h"
 
-static void functionReplyAndFree(struct client *c, sds error) {
-    replyErrorStr(c, sdsview(error));
-    sdsfree(error);
-}
-
 /* ---- FCALL ---- */
 
 static void functionFcall(struct client *c, bool read_only) {
@@ -56,7 +51,7 @@ void functionLoadCommand(struct client *c) {
     enum functionPolicy policy = FUNCTIONS_APPEND;
     for (int i = 2; i < c->argc - 1; i++) {
         if (!strIs(c->argv[i], "replace")) {
-            functionReplyAndFree(c, sdscatstr(sdsnew("ERR Unknown option given: "), c->argv[i]));
+            replyErrorSds(c, sdscatstr(sdsnew("ERR Unknown option given: "), c->argv[i]));
             return;
         }
         policy = FUNCTIONS_REPLACE;
@@ -66,7 +61,7 @@ void functionLoadCommand(struct client *c) {
     const struct functionLibrary *lib =
         functionSetLoad(&functions, text, policy, functionLoadLimit(c), &error);
     if (!lib) {
-        functionReplyAndFree(c, error);
+        replyErrorSds(c, error);
         return;
     }
     changesCount(1);
@@ -176,7 +171,7 @@ void functionRestoreCommand(struct client *c) {
         changesCount(1);
         replyOk(c);
     } else {
-        functionReplyAndFree(c, error);
+        replyErrorSds(c, error);
     }
     functionSetRelease(&set, false);
     functionSetFree(&set); /* what failed, or the replaced libraries */
@@ -201,7 +196,7 @@ static bool functionParseListOptions(struct client *c, struct listOptions *o) {
             o->has_pattern = true;
             o->pattern = c->argv[++i];
         } else {
-            functionReplyAndFree(c, sdscatstr(sdsnew("ERR Unknown argument "), c->argv[i]));
+            replyErrorSds(c, sdscatstr(sdsnew("ERR Unknown argument "), c->argv[i]));
             return false;
         }
     }

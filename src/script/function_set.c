@@ -12,15 +12,9 @@ static struct str functionSetLibraryName(const void *entry) {
 static struct str functionSetName(const void *entry) {
     return sdsview(((const struct function *)entry)->name);
 }
-static uint64_t functionSetHashNoCase(struct str name) {
-    return hashBytesNoCase(name.ptr, name.len);
-}
-static bool functionSetEqualNoCase(struct str a, struct str b) {
-    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
-}
 static const struct hashtableType libraries_type = {.entryKey = functionSetLibraryName};
 static const struct hashtableType functions_type = {
-    .entryKey = functionSetName, .hash = functionSetHashNoCase, .keyEqual = functionSetEqualNoCase};
+    .entryKey = functionSetName, .hash = hashStrNoCase, .keyEqual = strEqNoCase};
 
 void functionSetInit(struct functionSet *set) {
     *set = (struct functionSet){0};

@@ -71,12 +71,12 @@ static bool functionsLoadBeside(struct rdbReader *r) {
 
 /* Installs the set beside if `take` is set, else drops it. If no library was loaded into it, the new
  * dataset has none. */
-static void functionsExchangeBeside(bool take) {
+static void functionsExchangeBeside(bool install) {
     if (!beside_used) {
-        if (take) functionsFlush(true);
+        if (install) functionsFlush(true);
         return;
     }
-    if (take) functionsSwapSets();
+    if (install) functionsSwapSets();
     functionSetRelease(&beside, false);
     functionsDropSet(beside, true);
     beside_used = false;

@@ -123,11 +123,6 @@ static uint64_t scriptDefragScripts(uint64_t cursor) {
 
 /* ---- Loading ---- */
 
-static void scriptReplyAndFree(struct client *c, sds error) {
-    replyErrorStr(c, sdsview(error));
-    sdsfree(error);
-}
-
 struct loadingScript {
     struct scriptCompilation job; /* first member */
     struct cachedScript *script;
@@ -157,7 +152,7 @@ static struct cachedScript *scriptLoad(struct client *c, struct str text, bool k
     sds error = scriptReadShebang(&code, &s->flags, &s->engine);
     if (error || !scriptCompile(s, code, &error)) {
         zfree(s);
-        scriptReplyAndFree(c, error);
+        replyErrorSds(c, error);
         return NULL;
     }
     if (!keep) scriptEvictOne();
@@ -293,7 +288,7 @@ void scriptDebugCommand(struct client *c) {
         replySubcommandError(c);
     } else if (!e) {
         sds error = sdscatstr(sdsnew("ERR No scripting engine found with name '"), name);
-        scriptReplyAndFree(c, sdscat(error, "' to enable debug"));
+        replyErrorSds(c, sdscat(error, "' to enable debug"));
     } else if (clientOutputPending(c)) {
         replyError(c, "ERR SCRIPT DEBUG must be called outside a pipeline");
     } else if (sync || strIs(c->argv[2], "yes")) {

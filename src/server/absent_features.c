@@ -88,7 +88,7 @@ static void absentFeaturesReportDirective(const struct feature *feature, const s
     sdsfree(value);
 }
 
-static int absentFeaturesAsksFor(const struct configDirective *d) {
+static int absentFeaturesIsRequested(const struct configDirective *d) {
     return !(d->flags & CONFIG_LINES) && !configIsDefault(d);
 }
 
@@ -96,14 +96,14 @@ void absentFeaturesReport(void) {
     int count = 0;
     for (size_t i = 0; i < COUNT(features); i++) {
         for (size_t j = 0; j < features[i].count; j++)
-            count += absentFeaturesAsksFor(&features[i].directives[j]);
+            count += absentFeaturesIsRequested(&features[i].directives[j]);
     }
     if (!count) return;
     serverLog(LL_WARNING,
               "WARNING What this version does not have yet, but the configuration asks for (%d):", count);
     for (size_t i = 0; i < COUNT(features); i++) {
         for (size_t j = 0; j < features[i].count; j++) {
-            if (absentFeaturesAsksFor(&features[i].directives[j]))
+            if (absentFeaturesIsRequested(&features[i].directives[j]))
                 absentFeaturesReportDirective(&features[i], &features[i].directives[j]);
         }
     }

@@ -97,8 +97,7 @@ static bool configCheckChange(struct client *c, struct configPair *pairs, int i)
     else if ((d->flags & CONFIG_PROTECTED) && !permitted(enable_protected_configs, c))
         err = "can't set protected config";
     for (int j = 0; j < i; j++) {
-        bool same = pairs[j].name.len == name.len && !strncasecmp(pairs[j].name.ptr, name.ptr, name.len);
-        if (!err && same) err = "duplicate parameter";
+        if (!err && strEqNoCase(pairs[j].name, name)) err = "duplicate parameter";
     }
     if (err) configReplySetFailed(c, name, err);
     return err == NULL;

@@ -398,6 +398,5 @@ void debugInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     admissionFill(RULE_PROTECTED, debugCheck);
     debugValuesInit();
-    debugDefragInit();
     debugSwitchesInit();
 }

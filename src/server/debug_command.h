@@ -4,5 +4,4 @@
 
 void debugSwitchesInit(void); /* debug_switches.c */
 void debugValuesInit(void);   /* debug_values.c */
-void debugDefragInit(void);   /* debug_defrag.c */
 void debugInit(void);         /* the directive enable-debug-command, and all of the above */

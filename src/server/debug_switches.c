@@ -16,6 +16,7 @@
 #include "client/client_evict.h"
 #include "client/reply.h"
 #include "data/keyspace/db.h"
+#include "data/lifetime/defrag.h"
 #include "data/object.h"
 #include "data/type.h"
 #include "registry/config.h"
@@ -193,6 +194,16 @@ static void debugSwitchesWeights(struct client *c) {
     sdsfree(s);
 }
 
+static void debugDefragAll(struct client *c) {
+    defragAll();
+    replyOk(c);
+}
+
+static void debugDefragStress(struct client *c) {
+    defragStress(strIs(c->argv[2], "1"));
+    replyOk(c);
+}
+
 /* ---- The table ---- */
 
 #define HELP(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -205,6 +216,10 @@ static const struct debugSubcommand subcommands[] = {
      HELP("CLIENT-EVICTION", "    How the memory of clients is spread over their sizes.")},
     {"config-rewrite-force-all", 0, 0, debugRewriteAll,
      HELP("CONFIG-REWRITE-FORCE-ALL", "    CONFIG REWRITE, and with it all directives at their defaults.")},
+    {"defrag-all", 0, 0, debugDefragAll,
+     HELP("DEFRAG-ALL", "    Move every allocation of the data in memory, once.")},
+    {"defrag-stress", 1, 1, debugDefragStress,
+     HELP("DEFRAG-STRESS <0|1>", "    Go on moving everything, half of the time.")},
     {"mallctl", 1, 2, debugSwitchesControlNumber,
      HELP("MALLCTL <key> [<value>]", "    A number of the allocator's; and another in its place.")},
     {"mallctl-str", 1, 2, debugSwitchesControlText,

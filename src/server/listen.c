@@ -338,13 +338,13 @@ int listenMaxFds(void) {
             serverLog(LL_WARNING, "The file limit is too low to serve any client. Exiting.");
             exit(1);
         }
-        int64_t asked = maxclients;
+        int64_t requested = maxclients;
         maxclients = (int64_t)limit.rlim_cur - RESERVED_FDS;
         serverLog(
             LL_WARNING,
             "At most %lld files may be open, so maxclients is reduced from %lld to %lld. Raise \"ulimit "
             "-n\" to allow more.",
-            (long long)limit.rlim_cur, (long long)asked, (long long)maxclients);
+            (long long)limit.rlim_cur, (long long)requested, (long long)maxclients);
     }
     return (int)maxclients + 4 * RESERVED_FDS;
 }

@@ -33,7 +33,7 @@ static struct tlsServerCertificate {
     const char *name;
     sds *path, *folder; /* with a folder: the certificate of both that expires first */
     sds serial;         /* NULL: none */
-    int64_t good_until_s;
+    int64_t valid_until_s;
 } certificates[] = {{.name = "server", .path = &cert_file},
                     {.name = "client", .path = &client_cert_file},
                     {.name = "ca", .path = &ca_file, .folder = &ca_dir}};
@@ -80,9 +80,9 @@ static void tlsServerReadCertificates(void) {
         struct tlsServerCertificate *c = &certificates[i];
         sdsfree(c->serial);
         c->serial = NULL;
-        if (!c->folder && *c->path) (void)tlsCertificateFacts(*c->path, &c->serial, &c->good_until_s);
-        if (c->folder && *c->path) tlsCertificateFactsEarliest(*c->path, &c->serial, &c->good_until_s);
-        if (c->folder && *c->folder) tlsCertificateFactsEarliest(*c->folder, &c->serial, &c->good_until_s);
+        if (!c->folder && *c->path) (void)tlsCertificateFacts(*c->path, &c->serial, &c->valid_until_s);
+        if (c->folder && *c->path) tlsCertificateFactsEarliest(*c->path, &c->serial, &c->valid_until_s);
+        if (c->folder && *c->folder) tlsCertificateFactsEarliest(*c->folder, &c->serial, &c->valid_until_s);
     }
 }
 
@@ -132,10 +132,10 @@ sds *tlsServerUsers(const struct connection *conn, int *count) {
 
 /* Reloads changed files. A failure is logged once, and the old certificate stays in use. */
 static void tlsServerReloadChanged(void) {
-    static int64_t looked_s;
+    static int64_t checked_s;
     int64_t now_s = ustime() / 1000000;
-    if (reload_interval_s == 0 || !context || now_s - looked_s < reload_interval_s) return;
-    looked_s = now_s;
+    if (reload_interval_s == 0 || !context || now_s - checked_s < reload_interval_s) return;
+    checked_s = now_s;
     if (tlsServerFilesState() != loaded_state && tlsServerConfigure())
         serverLog(LL_NOTICE, "TLS certificates have changed, and were loaded again");
 }
@@ -145,7 +145,7 @@ static sds tlsInfo(sds s) {
     for (size_t i = 0; i < CERTIFICATE_COUNT; i++) {
         const struct tlsServerCertificate *c = &certificates[i];
         bool used = c->serial && in_use();
-        int64_t left_s = used && c->good_until_s > now_s ? c->good_until_s - now_s : 0;
+        int64_t left_s = used && c->valid_until_s > now_s ? c->valid_until_s - now_s : 0;
         s = infoField(s, "tls_%s_cert_serial:%s", c->name, used ? c->serial : "none");
         s = infoField(s, "tls_%s_cert_expires_in_seconds:%lld", c->name, (long long)left_s);
     }

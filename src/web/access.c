@@ -95,7 +95,7 @@ static struct access accessByBasic(struct str text, bool local) {
 }
 
 /* Returns what follows the word in "Basic xyz"; ptr NULL: the header has another word. */
-static struct str accessBehind(struct str header, const char *word) {
+static struct str accessCredentials(struct str header, const char *word) {
     size_t n = strlen(word);
     if (header.len <= n || strncasecmp(header.ptr, word, n) != 0 || header.ptr[n] != ' ')
         return (struct str){0};
@@ -122,9 +122,9 @@ static bool accessIsOpen(void) {
     return !authRequired() && !metrics_user && !metrics_token;
 }
 
-static struct access accessByPlace(const struct httpRequest *q, bool local) {
+static struct access accessAnonymous(const struct httpRequest *q, bool local) {
     if (!accessIsOpen() || !local || q->forwarded) return accessRefuse(false, STR(""));
-    if (!accessNamesThisMachine(sdsview(q->host))) return (struct access){.verdict = ACCESS_ELSEWHERE};
+    if (!accessNamesThisMachine(sdsview(q->host))) return (struct access){.verdict = ACCESS_MISDIRECTED};
     return accessAsUser(aclDefaultUser());
 }
 
@@ -132,9 +132,9 @@ struct access accessOf(const struct httpRequest *q, bool local_peer, struct str 
     struct str header = sdsview(q->authorization), secret;
     bool local = local_peer && !q->forwarded;
     clientSetLabel(peer_client, CLIENT_NAME, peer);
-    if (!header.len) return accessByPlace(q, local);
-    if ((secret = accessBehind(header, "Bearer")).ptr) return accessByToken(secret);
-    if ((secret = accessBehind(header, "Basic")).ptr) return accessByBasic(secret, local);
+    if (!header.len) return accessAnonymous(q, local);
+    if ((secret = accessCredentials(header, "Bearer")).ptr) return accessByToken(secret);
+    if ((secret = accessCredentials(header, "Basic")).ptr) return accessByBasic(secret, local);
     return accessRefuse(true, STR(""));
 }
 

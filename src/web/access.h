@@ -22,9 +22,9 @@ struct aclUser;
 
 enum accessVerdict {
     ACCESS_GRANTED,
-    ACCESS_DENIED,    /* wrong or no credentials: 401 */
-    ACCESS_FORBIDDEN, /* the user may not run INFO: 403 */
-    ACCESS_ELSEWHERE, /* 421: the request names another host, perhaps by a page that tries to read ours */
+    ACCESS_DENIED,      /* wrong or no credentials: 401 */
+    ACCESS_FORBIDDEN,   /* the user may not run INFO: 403 */
+    ACCESS_MISDIRECTED, /* 421: the request names another host, perhaps by a page that tries to read ours */
 };
 
 struct access {

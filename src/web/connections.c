@@ -10,9 +10,9 @@
  * which is bounded.
  *
  * Answers must not slow the server down. An answer that takes work is made when it is its connection's turn:
- * after one that took time t, none is made for RESTS * t, so all of them take a small part of the time,
- * however many peers there are. If there are too many connections, those that have not had an answer yet are
- * closed first. A request with wrong credentials gets a delayed answer, and its connection is closed.
+ * after one that took time t, none is made for PAUSE_FACTOR * t, so all of them take a small part of the
+ * time, however many peers there are. If there are too many connections, those that have not had an answer
+ * yet are closed first. A request with wrong credentials gets a delayed answer, and its connection is closed.
  *
  * The timer runs only while there are connections. */
 #include "web/connections.h"
@@ -37,7 +37,7 @@
 #define WRITE_MS        20000 /* for a whole answer */
 #define WRONG_MS        1000  /* delay of the answer to wrong credentials */
 #define LINGER_MS       1000  /* input is still read after the last answer */
-#define RESTS           20    /* so that answers take at most 1/21 of the time */
+#define PAUSE_FACTOR    20    /* so that answers take at most 1/21 of the time */
 #define TICK_MS         250
 #define TURN_MS         5 /* while a connection waits for its turn */
 
@@ -60,7 +60,7 @@ struct webConnection {
 static struct list connections; /* in order of arrival */
 static int64_t timer_id;
 static bool timer_runs, in_timer;
-static int64_t rest_until_us;
+static int64_t pause_until_us;
 
 static int64_t connectionsNowMs(void) {
     return monotonicUs() / 1000;
@@ -186,7 +186,7 @@ static void connectionsServe(struct webConnection *w) {
     sdsfree(peer);
     if (pageIsWork(q)) {
         int64_t now = monotonicUs();
-        rest_until_us = now + RESTS * (now - start);
+        pause_until_us = now + PAUSE_FACTOR * (now - start);
     }
     w->known |= a.granted;
     w->last |= !q->keep_alive || a.wrong_login || a.status == 405;
@@ -196,13 +196,13 @@ static void connectionsServe(struct webConnection *w) {
 /* Tells whether w may be answered now. The timer does not fire within a long script, but then no client is
  * kept waiting, either. */
 static bool connectionsIsTurn(const struct webConnection *w) {
-    return !pageIsWork(w->request) || call_running || monotonicUs() >= rest_until_us;
+    return !pageIsWork(w->request) || call_running || monotonicUs() >= pause_until_us;
 }
 
 /* ---- Input ---- */
 
 /* Parses the input; may close w. */
-static void connectionsTakeInput(struct webConnection *w) {
+static void connectionsParseInput(struct webConnection *w) {
     size_t used = 0;
     if (!sdslen(w->input)) return;
     int status = httpRead(w->reader, w->input, sdslen(w->input), &used, &w->request);
@@ -232,7 +232,7 @@ static void connectionsOnReadable(struct connection *conn) {
     }
     if (!httpInRequest(w->reader)) w->deadline_ms = connectionsNowMs() + HEAD_MS;
     w->input = sdscatlen(w->input, bytes, (size_t)n);
-    connectionsTakeInput(w);
+    connectionsParseInput(w);
 }
 
 /* Reads and drops input. A socket that is closed with unread input would drop what it still has to send. */
@@ -299,7 +299,7 @@ static int64_t connectionsOnTimer(struct aeEventLoop *el, int64_t id, void *data
         else if (w->state == WAITING && connectionsIsTurn(w))
             connectionsServe(w);
         else if (w->state == READING && sdslen(w->input))
-            connectionsTakeInput(w); /* the next request of a pipeline */
+            connectionsParseInput(w); /* the next request of a pipeline */
     }
     listForEach(&connections, it) {
         const struct webConnection *w = listEntry(it, struct webConnection, node);
@@ -324,7 +324,7 @@ static struct webConnection *connectionsExpendable(void) {
     return idle;
 }
 
-void connectionsTake(struct connection *conn) {
+void connectionsAdd(struct connection *conn) {
     if (!connections.head.next) listInit(&connections);
     if (connections.length >= CONNECTIONS_MAX) {
         struct webConnection *other = connectionsExpendable();

@@ -5,5 +5,5 @@
 struct connection;
 
 /* Takes a connection over. If there are too many, another one is closed, or this one. */
-void connectionsTake(struct connection *conn);
+void connectionsAdd(struct connection *conn);
 void connectionsCloseAll(void);

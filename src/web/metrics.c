@@ -53,8 +53,8 @@ static void metricsWriteInstance(struct exposition *e, struct infoView *info) {
     metricPlain(e, (double)(cmd_time_ms / 1000) - infoViewNumber(info, "uptime_in_seconds"));
 }
 
-static void metricsWriteScrapes(struct exposition *e, const struct metricsWanted *wanted) {
-    metricFamily(e, "exporter_scrapes_total", METRIC_COUNTER, "Number of requests for this page.");
+static void metricsWriteScrapes(struct exposition *e, const struct metricsOptions *wanted) {
+    metricFamily(e, "exporter_scrapes_total", METRIC_COUNTER, "How often this page was asked for.");
     metricPlain(e, (double)wanted->scrapes);
     metricFamily(e, "exporter_last_scrape_duration_seconds", METRIC_GAUGE, "Duration of the last scrape.");
     metricPlain(e, wanted->last_scrape_sec);
@@ -327,7 +327,7 @@ static void metricsWriteConfig(struct exposition *e, struct infoView *info, bool
 
 /* ---- The page ---- */
 
-sds metricsText(const struct metricsWanted *wanted) {
+sds metricsText(const struct metricsOptions *wanted) {
     struct exposition e;
     struct infoView info;
     infoViewOpen(&info, infoText((struct str[]){STR("everything")}, 1));

@@ -13,7 +13,7 @@
 struct exposition;
 struct infoView;
 
-struct metricsWanted {
+struct metricsOptions {
     bool openmetrics;
     bool config;            /* with numbers of CONFIG GET, if the user may run that */
     uint64_t scrapes;       /* of /metrics, including this one */
@@ -21,7 +21,7 @@ struct metricsWanted {
 };
 
 /* Returns the page, which the caller frees. O(commands and directives), independent of the data. */
-sds metricsText(const struct metricsWanted *wanted);
+sds metricsText(const struct metricsOptions *wanted);
 
 /* ---- For metrics_fields.c ---- */
 void metricsFields(struct exposition *e, struct infoView *info);

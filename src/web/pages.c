@@ -37,7 +37,7 @@ static bool pagesPrefersOpenMetrics(const char *accept) {
 
 static void pagesMetricsPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     int64_t start = monotonicUs();
-    struct metricsWanted wanted = {
+    struct metricsOptions wanted = {
         .openmetrics = pagesPrefersOpenMetrics(q->accept),
         .config = accessMay(access, (struct str[]){STR("CONFIG"), STR("GET"), STR("*")}, 3, 0),
         .scrapes = ++scrapes,

@@ -57,7 +57,7 @@ static void webOnAccept(struct aeEventLoop *el, int fd, void *data, int mask) {
         int client_fd = netAccept(fd);
         if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) webPauseAccepting();
         if (client_fd < 0) return;
-        connectionsTake(connCreateTcp(el, client_fd, KEEPALIVE_INHERITED));
+        connectionsAdd(connCreateTcp(el, client_fd, KEEPALIVE_INHERITED));
     }
 }
 

@@ -45,7 +45,7 @@ void luaArmHook(lua_State *L) {
 
 /* ---- Errors ---- */
 
-void luaForgetErrorPlace(void) {
+void luaClearErrorPlace(void) {
     sdsfree(lua_run.error_source);
     lua_run.error_source = NULL;
 }
@@ -124,7 +124,7 @@ static void luaEngineRun(struct scriptEngine *e, struct client *c, const struct 
         luaEngineReplyRunError(c, L);
     lua_settop(L, SLOT_LAST);
     if (script_run.killed) luaArmHook(L);
-    if (lua_run.error_source) luaForgetErrorPlace();
+    if (lua_run.error_source) luaClearErrorPlace();
     luaReplyCleanup();
     luaVmMarkUsed(code->kind);
 }

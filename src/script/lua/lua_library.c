@@ -219,6 +219,6 @@ bool luaLibraryRun(struct scriptCompilation *job, sds *error) {
     lua_pushvalue(L, SLOT_GLOBALS);
     luaShowGlobals(L);
     luaArmHook(L);
-    luaForgetErrorPlace();
+    luaClearErrorPlace();
     return ok;
 }

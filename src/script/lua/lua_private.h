@@ -61,7 +61,7 @@ extern struct luaRun lua_run;
 /* Returns the text of the error value on top, which the caller frees. *counted tells whether the statistics
  * have it already. */
 sds luaErrorText(lua_State *L, bool *counted);
-void luaForgetErrorPlace(void);
+void luaClearErrorPlace(void);
 void luaArmHook(lua_State *L);
 
 /* ---- lua_library.c ---- */

@@ -271,11 +271,11 @@ static int luaSandboxMathRandomseed(lua_State *L) {
 struct textReader {
     struct str piece;
     size_t total;
-    bool begun, pending;
+    bool started, pending;
 };
 
 static const char *luaSandboxFirstBlank(struct textReader *r, size_t *size) {
-    r->begun = true;
+    r->started = true;
     if (!r->piece.len || r->piece.ptr[0] != LUA_SIGNATURE[0]) return NULL;
     r->pending = true;
     *size = 1;
@@ -292,7 +292,7 @@ static const char *luaSandboxTakePiece(struct textReader *r, size_t *size) {
 static const char *luaSandboxReadString(lua_State *L, void *data, size_t *size) {
     (void)L;
     struct textReader *r = data;
-    const char *blank = r->begun ? NULL : luaSandboxFirstBlank(r, size);
+    const char *blank = r->started ? NULL : luaSandboxFirstBlank(r, size);
     return blank ? blank : luaSandboxTakePiece(r, size);
 }
 
@@ -338,7 +338,7 @@ static const char *luaSandboxReadFunction(lua_State *L, void *data, size_t *size
     r->total += r->piece.len;
     if (r->total > CHUNK_MAX) luaL_error(L, chunk_too_long);
     lua_replace(L, 3);
-    const char *blank = r->begun ? NULL : luaSandboxFirstBlank(r, size);
+    const char *blank = r->started ? NULL : luaSandboxFirstBlank(r, size);
     return blank ? blank : luaSandboxTakePiece(r, size);
 }
 
@@ -551,7 +551,7 @@ static int luaSandboxPanic(lua_State *L) {
  * or of its Lua caller if it is a C function. */
 static int luaSandboxSaveErrorPlace(lua_State *L) {
     lua_Debug ar;
-    luaForgetErrorPlace();
+    luaClearErrorPlace();
     for (int level = 1; level <= 2; level++) {
         if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar)) break;
         if (*ar.what == 'C') continue;
