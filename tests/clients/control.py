@@ -30,7 +30,7 @@ def read(f):
 
 
 def ask(node, *words, password=None):
-    """One command, over a connection of its own."""
+    """Sends one command over a connection of its own."""
     with socket.create_connection(("127.0.0.1", PORT + node), 10) as s:
         s.settimeout(10)
         f = s.makefile("rb")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""redis-py's pipelines, which are transactions unless told otherwise, and its WATCH loop, against our server.
+"""redis-py's pipelines, which are transactions by default, and its WATCH loop, against our server.
 
     tests/clients/redis_py_transactions.py [server binary]
 

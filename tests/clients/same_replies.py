@@ -29,12 +29,12 @@ PEER = sys.argv[2] if len(sys.argv) > 2 else "redis-server"
 
 
 def unordered(value):
-    """Sets, and lists that stand for them, in one order."""
+    """Sets, and lists that represent them, in one order."""
     return sorted(value, key=repr) if isinstance(value, (list, set, tuple)) else value
 
 
 def message_stream(client):
-    """What a subscriber is told, from beginning to end."""
+    """All messages to a subscriber, from beginning to end."""
     p, seen = client.pubsub(), []
     p.subscribe("news")
     p.psubscribe("n?ws*")
@@ -241,12 +241,12 @@ def operations():
         yield name, function
 
 
-# What the versions say differently: a name in 7.0, and since 9.0 scripts' errors without digest and advice.
+# Differences between the versions: a name in 7.0, and since 9.0 scripts' errors without digest and advice.
 VERSIONS = [("Unknown Redis command", "Unknown command"), (" script: [0-9a-f]{40}, on ", " script: on "), (" Please use EVAL.$", "")]
 
 
 def plain(value):
-    """With errors, which are never equal to others, as text."""
+    """The replies with errors as text, as exceptions are never equal."""
     if isinstance(value, Exception):
         text = str(value)
         for pattern, same in VERSIONS:

@@ -1,12 +1,12 @@
-"""network.py - what lies between the nodes of a cluster, so that it can be parted.
+"""network.py - proxies between the nodes of a cluster, so that it can be partitioned.
 
-    node A ──▶ door of B's bus ─────────────────────────▶ B's cluster-port
-           ──▶ door of B's data (replicas, slots) ──────▶ B's port, tls-port
+    node A ──▶ proxy of B's bus ─────────────────────────▶ B's cluster-port
+           ──▶ proxy of B's data (replicas, slots) ──────▶ B's port, tls-port
 
-Nodes announce their doors' ports. Who calls, the address tells that the call comes from: each node has one of its own
-(bind-source-addr), so that it is known through TLS, too. Whoever comes from elsewhere is a client, and gets through always. Between
-nodes of different sides a link is refused, or swallows what is sent over it, as a network does that loses packets. Everything is done
-by one thread.
+Nodes announce their proxies' ports. The source address of a connection identifies the node that made it: each node
+has one of its own (bind-source-addr), which works with TLS too. A connection from any other address is a client's,
+and is never blocked. Between nodes of different sides a link is refused, or drops what is sent over it, as a network
+that loses packets does. One thread does everything.
 """
 import random
 import selectors
@@ -20,18 +20,18 @@ PLANES = ("bus", "data")
 
 
 def address(node):
-    """That the calls of the node of this number come from."""
+    """The source address of the connections of the node of this number."""
     return "127.0.1.%d" % (node + 1)
 
 
-class Door:
+class Proxy:
     def __init__(self, plane, node, target):
         self.plane, self.node, self.target = plane, node, target
 
 
 class Leg:
-    def __init__(self, door, who, caller, callee):
-        self.door, self.who, self.caller, self.callee = door, who, caller, callee
+    def __init__(self, proxy, who, caller, callee):
+        self.proxy, self.who, self.caller, self.callee = proxy, who, caller, callee
         self.swallows = False
 
 
@@ -44,21 +44,21 @@ class Network:
         self.selector = selectors.DefaultSelector()
         self.legs = set()
         self.sides = {plane: {} for plane in PLANES}  # of nodes; 0 for those not in it
-        self.behind = {}                              # ports of doors: the ports that they lead to
+        self.behind = {}                              # ports of proxies: the ports that they lead to
         self.listeners = []
         self.running = True
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
-    # ---- What can be asked for ----
+    # ---- Requests ----
 
     def open(self, port, plane, node, target):
-        """A door at this port, to the node that listens at `target`."""
+        """Opens a proxy at this port, to the node that listens at `target`."""
         listener = socket.create_server((self.host, port))
         with self.lock:
             self.behind[port] = target
             self.listeners.append(listener)
-            self.selector.register(listener, selectors.EVENT_READ, Door(plane, node, target))
+            self.selector.register(listener, selectors.EVENT_READ, Proxy(plane, node, target))
 
     def part(self, nodes, planes=PLANES):
         """These on one side, all others on the other."""
@@ -66,7 +66,7 @@ class Network:
         with self.lock:
             for plane in planes:
                 self.sides[plane] = {node: 1 for node in nodes}
-            for leg in [leg for leg in self.legs if self.parted(leg.door, leg.who)]:
+            for leg in [leg for leg in self.legs if self.parted(leg.proxy, leg.who)]:
                 if swallow:
                     leg.swallows = True
                 else:
@@ -81,7 +81,7 @@ class Network:
     def callers(self, plane, node):
         """Nodes that have a link to that one now."""
         with self.lock:
-            return {leg.who for leg in self.legs if leg.door.plane == plane and leg.door.node == node} - {None}
+            return {leg.who for leg in self.legs if leg.proxy.plane == plane and leg.proxy.node == node} - {None}
 
     def close(self):
         self.running = False
@@ -94,9 +94,9 @@ class Network:
 
     # ---- Its thread ----
 
-    def parted(self, door, who):
-        sides = self.sides[door.plane]
-        return who is not None and sides.get(who, 0) != sides.get(door.node, 0)
+    def parted(self, proxy, who):
+        sides = self.sides[proxy.plane]
+        return who is not None and sides.get(who, 0) != sides.get(proxy.node, 0)
 
     def drop(self, leg):
         if leg not in self.legs:
@@ -106,17 +106,17 @@ class Network:
             self.selector.unregister(sock)
             sock.close()
 
-    def accept(self, listener, door):
+    def accept(self, listener, proxy):
         caller, (ip, _) = listener.accept()
         who = int(ip.rsplit(".", 1)[1]) - 1 if ip.startswith("127.0.1.") else None
         try:
-            if self.parted(door, who):
+            if self.parted(proxy, who):
                 raise OSError("not between these")
-            callee = socket.create_connection((self.host, door.target), PATIENCE_S)
+            callee = socket.create_connection((self.host, proxy.target), PATIENCE_S)
         except OSError:
             caller.close()
             return
-        leg = Leg(door, who, caller, callee)
+        leg = Leg(proxy, who, caller, callee)
         self.legs.add(leg)
         for sock in (caller, callee):
             sock.settimeout(PATIENCE_S)
@@ -134,7 +134,7 @@ class Network:
         while self.running:
             for key, _ in self.selector.select(TICK_S):
                 with self.lock:
-                    if isinstance(key.data, Door):
+                    if isinstance(key.data, Proxy):
                         self.accept(key.fileobj, key.data)
                     elif key.data in self.legs:
                         try:

@@ -1,7 +1,7 @@
-"""traffic.py - what clients do to a cluster while it is broken, and what they are promised.
+"""traffic.py - what clients do with a cluster while it is broken, and the promises to them.
 
-    Writer ──RPUSH key n, WAIT 1──▶ whoever has the slot; follows MOVED and ASK
-    Watcher ──CLUSTER NODES──▶ every node, again and again: in one epoch a slot has one owner
+    Writer ──RPUSH key n, WAIT 1──▶ the owner of the slot; follows MOVED and ASK
+    Watcher ──CLUSTER NODES──▶ every node, repeatedly: in one epoch a slot has one owner
 """
 import os
 import random
@@ -38,8 +38,8 @@ class Routes:
             connection.close()
 
     def call(self, key, *commands):
-        """The replies of one attempt, whose first command has the key; redirections are followed. None: it may have been
-        done, or not."""
+        """The replies of one attempt, whose first command has the key; redirections are followed. None: it may have
+        been done, or not."""
         port, ahead = self.port_of.get(key) or random.choice(self.cluster.nodes).port, []
         for _ in range(6):
             try:
@@ -79,7 +79,7 @@ class Routes:
 
 
 class Attempt:
-    """One write: when, of which node, and what was replied."""
+    """One write: its time, its node, and its reply."""
 
     def __init__(self, key, begun, port, replies):
         self.key, self.begun, self.ended, self.port, self.replies = key, begun, time.time(), port, replies
@@ -117,7 +117,8 @@ class Writer(threading.Thread):
 
 
 def lost_writes(writer, key, there):
-    """In words: which, when they were acknowledged and by whom, and what of that key there is. None: none."""
+    """Describes lost writes: which, when and by which node they were acknowledged, and what of that key exists. None:
+    none."""
     missing = sorted(set(writer.acknowledged[key]) - set(there))
     if not missing:
         return None
@@ -171,7 +172,7 @@ def check_replicas(cluster, owners):
 
 
 def check_asleep(primary, replicas, key):
-    """Who stands still acknowledges nothing."""
+    """A node that is stopped acknowledges nothing."""
     for replica in replicas:
         os.kill(replica.process.pid, signal.SIGSTOP)
     try:
@@ -186,13 +187,13 @@ def check_asleep(primary, replicas, key):
 
 
 class Watcher(threading.Thread):
-    """Looks at what each node says of itself."""
+    """Reads what each node reports of itself."""
 
     def __init__(self, cluster):
         super().__init__(daemon=True)
         self.cluster, self.stopped, self.problems = cluster, False, []
         self.owner = {}  # (epoch, slot): id
-        self.twins = set()  # (epoch, id, id) that have been told, or excused
+        self.twins = set()  # (epoch, id, id) that have been reported, or excused
 
     def known(self, twins):
         """One slot of the two is enough."""

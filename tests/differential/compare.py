@@ -103,14 +103,15 @@ def same_time_ms(a, b):
 
 
 def same_encoding(a, b):
-    """Ours may be smaller: the oracle also converts where nothing comes of the command, after a limit has changed. And what is
-    an intset goes by which of several sets of one size it takes first."""
+    """Our encoding may be smaller: the oracle also converts where a command has no effect, after a limit has changed.
+    Whether a result is an intset depends on which of several sets of one size comes first."""
     smaller = {b"btree": (b"skiplist",), b"int": (b"embstr",), b"listpack": (b"skiplist", b"quicklist", b"hashtable", b"intset")}
     return b[1] in smaller.get(a[1], ())
 
 
 def same_set_encoding(a, b):
-    """What SUNIONSTORE and SDIFFSTORE make goes by the order in which they meet the members of a hash table: nobody's to know."""
+    """The result of SUNIONSTORE and SDIFFSTORE depends on the order in which they visit a hash table, which is
+    undefined."""
     return same_encoding(a, b) or same_encoding(b, a)
 
 
@@ -139,8 +140,7 @@ def same_nested(a, b):
     return in_order(a) == in_order(b)
 
 
-# Fields of XINFO that tell of the server's own structures; that 7.0 lacks or understands otherwise; and that say how long ago
-# something was.
+# Fields of XINFO about the server's own structures, fields that 7.0 lacks or defines otherwise, and fields with ages.
 OF_ITS_OWN = (b"radix-tree-nodes",)
 NOT_SHARED = (b"idle", b"inactive", b"seen-time", b"active-time")
 AGES = (b"idle", b"inactive")

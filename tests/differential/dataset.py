@@ -22,7 +22,7 @@ def values(reply):
 
 
 def facts(items):
-    """The dictionary that a flat list of names and values stands for."""
+    """The dictionary that a flat list of names and values represents."""
     return dict(zip(items[::2], items[1::2]))
 
 
@@ -45,7 +45,8 @@ def stream_state(connection, key):
 
 
 def hyperloglog_state(connection, key):
-    """Of a HyperLogLog: when it gets its full size, and so its bytes, depends on a limit that may have changed since."""
+    """The state of a HyperLogLog: when it gets its full size, and so its bytes, depends on a limit that may have
+    changed since."""
     return connection.call(b"PFCOUNT", key)
 
 

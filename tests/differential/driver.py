@@ -30,7 +30,7 @@ class Difference(Exception):
         self.index, self.command, self.ours, self.oracle = index, command, ours, oracle
 
     def signature(self):
-        """What a person would call the same difference. Shrinking keeps to it, so as not to wander off to another bug."""
+        """What a person would call the same difference. Shrinking keeps it, so that it does not end at another fault."""
         name = self.command.args[0].upper() if self.command else b"(connection)"
         texts = [reply[1][:40] if reply[0] == b"-" else b"" for reply in (self.ours, self.oracle)]
         return (name, self.ours[0], self.oracle[0], *texts)

@@ -75,7 +75,7 @@ class Server:
 
 
 class RemoteServer:
-    """A server that somebody else started: `host:port`. Its data is flushed again and again!"""
+    """An external server: `host:port`. Its data is flushed again and again!"""
 
     def __init__(self, address):
         host, _, port = address.rpartition(":")

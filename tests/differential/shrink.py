@@ -69,5 +69,5 @@ def shrink(driver, stream, difference, limit_s=60):
             return None, difference
     short = shrinker.fewer_arguments(shrinker.fewer_commands(upto))
     short = shrinker.fewer_commands(short)
-    shrinker.fails(short)  # so that the difference told is that of the stream told
+    shrinker.fails(short)  # so that the reported difference is that of the reported stream
     return short, shrinker.difference

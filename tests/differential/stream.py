@@ -135,7 +135,7 @@ def damage(pick, command):
         args[at] = pick.junk()
     else:
         args.append(pick.junk())
-    # Of a negative offset every encoding of the oracle thinks differently.
+    # Every encoding of the oracle treats a negative offset differently.
     if not any(bytes(word).upper() == b"LIMIT" and bytes(after)[:1] == b"-" for word, after in zip(args, args[1:])):
         command.args = tuple(args)
 
@@ -174,8 +174,8 @@ def set_limits(pick, groups):
             for name, values in limits_of(groups, pick.newer).items()]
 
 
-# What decides only how a value is kept, not what a command says of it; OBJECT ENCODING is left out then. The limits of
-# streams and HyperLogLogs are not among them: they show in XADD with `~` and in STRLEN.
+# Limits that decide only the encoding of a value, not the reply of a command; OBJECT ENCODING is left out then. The
+# limits of streams and HyperLogLogs are not among them: they show in XADD with `~` and in STRLEN.
 OURS_ALONE = {
     b"list-max-listpack-size": [b"-5", b"-2", b"-1", b"1", b"2", b"5", b"128"],
     b"list-compress-depth": [b"0", b"1", b"3"],
@@ -197,7 +197,7 @@ def is_about_encoding(command):
 
 
 def with_random_config(seed, stream):
-    """The stream, in which our server alone is told again and again to keep its values in other ways."""
+    """The stream, with commands for our server alone that change its encodings again and again."""
     pick, out = Pick(seed), []
     for command in stream:
         if pick.chance(0.02):

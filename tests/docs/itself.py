@@ -7,7 +7,7 @@ import sources
 from names import Known
 from pages import Block, Failed, Shell, run_command
 
-# Lines of a block, and a part of what is said about them; None: nothing is wrong.
+# Lines of a block, and a part of the expected message; None: nothing is wrong.
 BLOCKS = [
     (["echo a"], None),
     (["echo a # -> a"], None),

@@ -22,7 +22,7 @@ def without_code(text):
 
 
 def anchors(text):
-    """The anchors of a page's headings, as GitHub and its kin make them."""
+    """The anchors of a page's headings, as GitHub and similar forges make them."""
     found = set()
     text = re.sub(r"^\s*(```+).*?^\s*\1\s*$", "", text, flags=re.M | re.S)
     for title in re.findall(r"^#{1,6} +(.*?)\s*#*$", text, flags=re.M):

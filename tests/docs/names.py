@@ -1,9 +1,10 @@
-"""names.py - what pages name in `backticks` exists: directives, fields of INFO, commands, options of the tools, make targets, files.
+"""names.py - what pages name in `backticks` exists: directives, fields of INFO, commands, options of the tools, make
+targets, files.
 
-What such a name is, its form tells: `lower-with-dashes` is a directive, `lower_with_underscores` a field or a name in our programs,
-`UPPER CASE` a command and the words that belong to it, `CODE some words` an error, `--word` an option of a tool or a directive, `make word` a target. Everything else
-(values, programs of others, made-up names) stands in no list and is not looked at, unless it has one of these forms: then it must stand
-in known_words. Pages of history and results are left out.
+The form of a name decides its kind: `lower-with-dashes` is a directive, `lower_with_underscores` a field or a name in
+our programs, `UPPER CASE` a command and its arguments, `CODE some words` an error, `--word` an option of a tool or a
+directive, `make word` a target. Everything else (values, programs of others, made-up names) is not checked, unless it
+has one of these forms: then it must be listed in known_words. Pages of history and results are left out.
 """
 import glob
 import os

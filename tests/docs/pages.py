@@ -185,7 +185,7 @@ def run_command(shell, command, limit_s):
 
 
 def become_reaper():
-    """Whoever is left behind by a shell becomes a child of ours, so that it can be ended by its number."""
+    """A process that a shell leaves behind becomes a child of ours, so that it can be ended by its id."""
     ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 

@@ -8,7 +8,7 @@ import tempfile
 
 
 TEXT = re.compile(r'<text x="([\d.]+)" y="([\d.]+)"(?: class="([^"]*)")?>([^<]*)</text>')
-# Of a character, as sans-serif fonts have it; a picture has to hold with a wide one.
+# The width of a character in sans-serif fonts; a picture must fit with a wide font.
 WIDTH, BOLD_WIDTH = 0.52, 0.6
 
 

@@ -76,7 +76,7 @@ static enum aofLoaded aofLoadFiles(int files) {
     return result;
 }
 
-/* What is rewritten as commands and loaded again is the same. */
+/* Data that is rewritten as commands and loaded again is the same. */
 static void assertRewrites(void) {
     uint8_t before[20], after[20];
     sds path = aofPath(folder, "a");

@@ -37,7 +37,7 @@ static void countedCommand(struct client *c) {
         zrandmemberCommand(c);
 }
 
-/* Those that do not exist are no matter. */
+/* Commands that do not exist are ignored. */
 static void replaceCommand(const char *name, commandProc *proc) {
     struct serverCommand *cmd = commandLookupName(strOf(name));
     if (!cmd) return;

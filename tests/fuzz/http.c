@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http.c - libFuzzer target for what strangers send to the metrics port, and for what is made of it.
+/* http.c - libFuzzer target for requests to the metrics port, and for their contents.
  *
  *     make fuzz-http FUZZ_SECONDS=600
  *
@@ -40,7 +40,7 @@ static sds httpTranscribe(sds out, const struct httpRequest *q) {
     return sdscat(out, ")");
 }
 
-/* seed 0: all at once; 1: byte by byte. Each piece lies in an allocation of its size. */
+/* seed 0: all at once; 1: byte by byte. Each piece is in an allocation of its size. */
 static sds httpReadRequests(struct str stream, uint32_t seed) {
     struct httpReader *r = httpReaderCreate();
     sds out = sdsempty();

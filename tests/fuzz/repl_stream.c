@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* repl_stream.c - libFuzzer target for what a replica is sent by its primary once the snapshot is there.
+/* repl_stream.c - libFuzzer target for the stream of a primary after the snapshot.
  *
  *     make fuzz-repl_stream FUZZ_SECONDS=600
  *
@@ -26,7 +26,7 @@ static void streamPrimaryClosed(struct client *c) {
 }
 
 /* The backlog holds what was applied, in its order, and nothing else. Empty lines and empty requests are
- * passed over. */
+ * skipped. */
 static void checkBacklog(struct str sent) {
     struct chainReader r = {0};
     struct iovec piece;
@@ -78,7 +78,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     serverWithoutLoop();
     primary_link.host = sdsnew("primary"); /* a replica has one */
     refuseCommands();
-    replaceCommand("client|pause", refusedCommand); /* nobody would end it */
+    replaceCommand("client|pause", refusedCommand); /* no client would end it */
     clientOnFree(streamPrimaryClosed);
     roleSet(true);
     historyCreateBacklog(true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replay.c - runs one fuzzer's corpus without libFuzzer, as a unit test: everything that was ever found must
- * stay harmless, in every build. Linked with tests/fuzz/NAME.c as NAME_replay; CORPUS is the folder that
- * holds the corpora, FUZZ_CORPUS instead a folder of inputs; with FUZZ_VERBOSE each one's name is told, and
- * what the server logs. */
+/* replay.c - runs one fuzzer's corpus without libFuzzer, as a unit test: inputs that once crashed must
+ * stay harmless, in every build. It is linked with tests/fuzz/NAME.c as NAME_replay; CORPUS is the folder
+ * of all corpora, FUZZ_CORPUS replaces it by a folder of inputs; with FUZZ_VERBOSE the name of each input
+ * and the server's log are printed. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replconf.c - libFuzzer target for what those say who want to be replicas: REPLCONF, PSYNC, SYNC.
+/* replconf.c - libFuzzer target for the requests of replicas: REPLCONF, PSYNC, SYNC.
  *
  *     make fuzz-replconf FUZZ_SECONDS=600
  *

@@ -45,7 +45,7 @@ static sds respTranscribe(sds out, const struct str *argv, int argc) {
     return sdscat(out, ")");
 }
 
-/* How many bytes come next. */
+/* The length of the next piece. */
 static size_t pieceOf(uint32_t *seed, size_t left) {
     *seed = *seed * 1664525 + 1013904223;
     static const size_t limits[] = {3, 100, 40000, 40000};
@@ -56,8 +56,8 @@ static size_t pieceOf(uint32_t *seed, size_t left) {
 /* How a stream is split: a seed, or one of these. */
 enum { ALL_AT_ONCE = 0, ONE_BY_ONE = 1, SEED_MIN = 4 };
 
-/* Returns what was understood, with the error at its end. When a line is too long depends on how much of it
- * has come: that is told in *too_long instead. */
+/* Returns what was parsed, with the error at its end. Whether a line is too long depends on how much of
+ * it has arrived: that is returned in *too_long instead. */
 static sds parseRequests(struct str stream, uint32_t seed, bool authenticated, bool *too_long) {
     struct respLimits limits = {1 << 20, 1 << 20, authenticated};
     struct respParser p = {0};
@@ -144,7 +144,7 @@ static size_t countReplies(const struct respReply *r) {
     return n;
 }
 
-/* In an allocation of exactly n bytes. */
+/* The bytes are in an allocation of exactly n bytes. */
 static int64_t readReply(const char *from, size_t n, size_t *count) {
     char *bytes = zmalloc(n + !n);
     struct respReply r;

@@ -15,7 +15,7 @@
 #include "registry/cron.h"
 #include "types/rdb_exercise.h"
 
-/* The rooms register tables that are above their floor. */
+/* The modules register tables of higher layers. */
 const struct commandSpec commandsString[] = {{0}}, commandsList[] = {{0}}, commandsSet[] = {{0}},
                          commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}};
 

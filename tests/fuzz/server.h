@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server.h - for fuzzers of whole files: every room of the server in this process, without its loop, its
- * sockets, its threads and its signal handlers; and what must hold of any data that was let in.
+/* server.h - for fuzzers of whole files: every module of the server in this process, without its loop,
+ * its sockets, its threads and its signal handlers; and what must hold of any data that was accepted.
  *
- * The rooms are those of server/main.c, which is a part of this file under another name of its main(). */
+ * The modules are those of server/main.c, which is included with its main() renamed. */
 #pragma once
 
 #define main serverMain
@@ -53,7 +53,7 @@ static void emptyServer(void) {
     functionsFlush(false);
 }
 
-/* Of all keys with their values, their expiries, and the functions. */
+/* A digest of all keys with their values, their expiries, and the functions. */
 static void digestAll(uint8_t digest[20]) {
     memset(digest, 0, 20);
     for (int i = 0; i < dbCount(); i++) {
@@ -86,7 +86,7 @@ static void exerciseAll(void) {
     }
 }
 
-/* What is saved and loaded again is the same. */
+/* Data that is saved and loaded again is the same. */
 static void assertComesBack(void) {
     uint8_t before[20], after[20];
     sds bytes = sdsempty();

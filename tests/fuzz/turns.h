@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* turns.h - for fuzzers that talk to the server over sockets: a pair of which one end is a client's, and
- * turns of the loop without waiting. */
+/* turns.h - for fuzzers that send requests to the server over sockets: a pair, one end of which is a
+ * client's, and turns of the loop without waiting. */
 #pragma once
 
 #include <errno.h>
@@ -14,13 +14,13 @@ static void turnLoop(void) {
     for (int i = 0; i < 3; i++) aeProcessEvents(server_el, AE_ALL_EVENTS | AE_CALL_HOOKS | AE_DONT_WAIT);
 }
 
-/* What the server says is read, and thrown away. */
+/* Reads and discards the server's output. */
 static void turnDrain(int fd) {
     char bytes[4096];
     while (read(fd, bytes, sizeof bytes) > 0) continue;
 }
 
-/* ours: what the server has of the pair; the other end is returned. */
+/* ours: the server's end of the pair; the other end is returned. */
 static int socketTo(struct connection **ours) {
     int fds[2];
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds);

@@ -43,7 +43,8 @@ KEYS_OF_GROUP = {
 ALL_KEYS = sorted({words[1].removeprefix(PREFIX) for words in FIXTURES if words[1].startswith(PREFIX)} - {"old"})
 STREAM_IDS = ["1-1", "2-1", "1-0", "5-5", "0"]
 
-# Commands whose grammar COMMAND DOCS does not give, or which would harm those who look on: a list of words each, of which one is drawn.
+# Commands whose grammar COMMAND DOCS does not give, or which would harm the observers: a list of argument lists each,
+# one of which is drawn.
 WHOLE = {
     "debug": ["DIGEST", "OBJECT {t}string", "DIGEST-VALUE {t}string", "SLEEP 0", "JMAP", "STRINGMATCH-LEN 10 a", "ZIPLIST {t}list", "LISTPACK {t}hash",
               "QUICKLIST-PACKED-THRESHOLD 1gb", "CHANGE-REPL-ID", "RELOAD", "HELP", "LOG text", "PROTOCOL string", "PROTOCOL map", "HTSTATS 0",
@@ -138,7 +139,7 @@ class Picker:
 
 
 def repeated(name):
-    """An argument that says how many follow."""
+    """An argument that gives the number of those that follow."""
     def generate(pick):
         pick.count = pick.one(1, 2)
         return str(pick.count)

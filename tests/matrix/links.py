@@ -41,7 +41,7 @@ class Replica(State):
         wait_until("the replica has all", same, 10, 0.002)
 
     def fill(self, side):
-        """With its primary's administrator."""
+        """The data is written by the primary's administrator."""
         own = side.admin
         side.admin = side.follow
         try:
@@ -74,7 +74,7 @@ def names_of_replica(side):
 
 
 class Writable(Replica):
-    """Reading and writing; what it has written is gone when the primary sends the dataset anew."""
+    """Reading and writing; its own writes are lost when the primary sends the dataset again."""
     name, settings = "replica-writable", {"replica-read-only": "no"}
 
 
@@ -91,7 +91,7 @@ class ReplicaShebang(Replica, Script):
 
 
 class Down(Replica):
-    """It has data, and its primary has gone."""
+    """It has data, and its primary is down."""
     name, follows = "replica-down", False
     directives = {"replica-serve-stale-data": "yes"}
 
@@ -152,7 +152,7 @@ class Synchronizing(Replica):
         side.facts = self.fingerprint(side)
 
     def lose_history(self, side):
-        """The primary cuts the link and has no longer what the replica then asks for."""
+        """The primary closes the link and no longer has what the replica then requests."""
         for words in (("CONFIG", "SET", "repl-backlog-size", "16384"), ("MULTI",), ("CLIENT", "KILL", "TYPE", "replica"), ("SET", "long", "x" * 100000),
                       ("SET", "long", "x" * 100000), ("EXEC",)):
             side.follow.call(*words)
@@ -161,7 +161,7 @@ class Synchronizing(Replica):
         return side.info().get(self.here) == "1"
 
     def refill(self, side):
-        """Nothing that can be mended has changed."""
+        """Nothing that can be repaired has changed."""
 
     def more_facts(self, side):
         return None
@@ -179,7 +179,7 @@ class DualChannel(Synchronizing):
 
 
 class LoadingSync(Synchronizing):
-    """Loading what the primary has sent, its own data gone."""
+    """Loading the primary's data, after its own data was deleted."""
     name, here, looks, save_delay_us, load_delay_us = "replica-loading", "loading", False, 0, 3000
 
     def answer(self, side, client):

@@ -1,10 +1,11 @@
-"""observe.py - what can be seen of one case on one server: the replies, what is propagated, keyspace events, and what INFO counts.
+"""observe.py - what can be observed of one case on one server: the replies, what is propagated, keyspace events, and
+what INFO counts.
 
-A client reads replies one at a time and notices that none comes and that the connection is closed. A follower is a replica that never
-answers: it takes the full synchronization and then everything that the server propagates, up to the offset that INFO names. An
-observer is a client in RESP3 that has subscribed to the keyspace events.
+A client reads replies one at a time and notices that none arrives and that the connection is closed. A follower is a
+replica that never acknowledges: it takes the full synchronization and then everything that the server propagates, up
+to the offset in INFO. An observer is a client with RESP3 that has subscribed to the keyspace events.
 
-The comparison is made on texts: `reply_class` leaves out of a reply what two right servers may have differently.
+The comparison is made on texts: `reply_class` removes from a reply what two right servers may have differently.
 """
 import re
 import socket

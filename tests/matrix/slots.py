@@ -39,7 +39,7 @@ class Cluster(State):
         wait_until("it is up", lambda: b"cluster_state:ok" in side.first.call("CLUSTER", "INFO"))
 
     def more_facts(self, side):
-        """Who has which slots, which of them are open, and what became of the newest job that moves slots at once."""
+        """The owners of slots, the open slots, and the state of the newest atomic migration."""
         lines = side.ask("CLUSTER", "NODES")[1].decode().split("\n")
         return [migrations(side)] + sorted(" ".join([f for i, f in enumerate(line.split()) if i not in (4, 5)]) for line in lines if line)
 
@@ -87,7 +87,8 @@ class Nobodys(NotFilled):
 
 
 class Migrating(Cluster):
-    """Some keys are still here. Ours makes SETSLOT wait for a replica's answer, so there is none."""
+    """Some keys are still here. Our server makes SETSLOT wait for a replica's acknowledgement, so there is no
+    replica."""
     name, follows = "cluster-migrating", False
 
     def enter(self, side):
@@ -102,7 +103,7 @@ class MigratingMulti(Migrating, Multi):
 
 
 class Importing(NotFilled):
-    """The slot is another's, and keys of it are here. The client does not say ASKING."""
+    """The slot belongs to another node, and keys of it are here. The client does not send ASKING."""
     name, tag, follows = "cluster-importing", OTHERS, False
 
     def dataset(self, side):
@@ -132,7 +133,7 @@ class Importing(NotFilled):
 
 
 class Asking(Client):
-    """A client that says ASKING before each command."""
+    """A client that sends ASKING before each command."""
 
     def __init__(self, client):
         self.__dict__ = client.__dict__
@@ -186,7 +187,7 @@ class DownScript(DownCluster, Script):
 
 
 class ClusterReplica(Cluster):
-    """A replica of the slot's owner. The client does not say READONLY."""
+    """A replica of the slot's owner. The client does not send READONLY."""
     name, replicas = "cluster-replica", 1
 
     def prepare(self, side):
@@ -222,7 +223,7 @@ class ReadOnlyMulti(ClusterReplica, Multi):
 
 
 class Exporting(Cluster):
-    """The slot is being handed over at once, and the target hangs."""
+    """The slot is being moved atomically, and the target hangs."""
     name = "cluster-exporting"
 
     def enter(self, side):
@@ -245,7 +246,7 @@ def migrations(side):
 
 
 class ImportingWhole(NotFilled):
-    """The slot comes at once from its owner, whose child sends it slowly."""
+    """The slot is imported atomically from its owner, whose child sends it slowly."""
     name, tag = "cluster-importing-whole", OTHERS
 
     def enter(self, side):
@@ -257,7 +258,7 @@ class ImportingWhole(NotFilled):
         source.close()
 
     def refill(self, side):
-        """What is in the node's own slots does not matter here."""
+        """The contents of the node's own slots do not matter here."""
 
 
 def states():

@@ -1,9 +1,10 @@
 """states.py - the states of a server and of a connection in which every command is run, and how they are reached.
 
-A Side is one of the two programs: its servers, of which `node` is the one that the commands go to, and who looks on (`admin`, `events`, `follower`).
-A State is a class. `build` starts servers for one side; `enter` makes the state, as cheaply as it can, and `leave` ends it, so that the dataset can
-be made anew: both are called before and after a case that has changed the data. `connect` gives the client that sends the command, `exchange`
-sends it and returns the replies. What else a command has broken is found in `Side.fingerprint`, and the servers are then built anew.
+A Side is one of the two programs: its servers, of which `node` is the one that gets the commands, and the observers
+(`admin`, `events`, `follower`). A State is a class. `build` starts servers for one side; `enter` makes the state, as
+cheaply as it can, and `leave` ends it, so that the dataset can be made again: both are called before and after a case
+that has changed the data. `connect` returns the client that sends the command, `exchange` sends it and returns the
+replies. `Side.fingerprint` finds what else a command has broken, and the servers are then built again.
 
 The classes are listed by `all_states`; their names are those of --states and of the file of accepted differences.
 """
@@ -34,7 +35,7 @@ DATA_GROUPS = {"string", "list", "set", "sorted-set", "hash", "stream", "geo", "
 QUIET = {"repl-timeout": "3600", "repl-ping-replica-period": "3600", "notify-keyspace-events": EVENTS, "enable-module-command": "yes",
          "busy-reply-threshold": "1", "shutdown-timeout": "0", "latency-tracking": "no", "repl-diskless-sync": "no",
          "cluster-node-timeout": "60000", "stop-writes-on-bgsave-error": "yes", "enable-debug-command": "yes", "slowlog-log-slower-than": "-1"}
-SELF_MADE = {"info", "ping", "client|list", "time"}  # commands that those who look on use as often as they need to
+SELF_MADE = {"info", "ping", "client|list", "time"}  # commands that the observers use as often as they need
 
 
 class MatrixNode(Node):
@@ -48,7 +49,7 @@ class LoadingNode(MatrixNode):
 
 
 class Broken(Exception):
-    """The state is not what it was; the servers are built anew."""
+    """The state is not what it was; the servers are built again."""
 
 
 class Side:
@@ -101,7 +102,7 @@ class Side:
         self.nodes, self.node, self.admin, self.events, self.follower, self.facts = [], None, None, None, None, None
         return [text for text in complaints if text]
 
-    # ---- Who looks on ----
+    # ---- Observers ----
 
     def look_on(self, follows=True):
         self.admin = self.admin if self.admin and not self.admin.closed else Client("127.0.0.1", self.node.port)
@@ -146,7 +147,7 @@ class Side:
         return self.follower.read_to(int(info["master_repl_offset"])) if self.follower else []
 
     def fill_in(self, words):
-        """A case's words with what stands for names of this side."""
+        """A case's arguments with the names of this side in place of their markers."""
         replaced = []
         for word in words:
             for name, value in self.words.items():
@@ -156,7 +157,7 @@ class Side:
 
 
 def names_of(side):
-    """What stands in cases for values that a server has made."""
+    """The markers in cases for values that a server has made."""
     own = side.node.reply("CLUSTER", "MYID")
     side.words = {
         b"{t}": side.tag.encode(), b"{dump}": PAYLOAD,
@@ -237,7 +238,7 @@ class State:
         """Ends it."""
 
     def fingerprint(self, side):
-        """What a command must not have changed for good."""
+        """What a command must not have changed permanently."""
         config = side.ask("CONFIG", "GET", "*")[1]
         role = side.ask("ROLE")[1]
         return {"config": [item[1] for item in config], "users": [item[1] for item in side.ask("ACL", "LIST")[1]],
@@ -247,7 +248,7 @@ class State:
         return None
 
     def repair(self, side, facts):
-        """Mends what is cheap to mend."""
+        """Repairs what is cheap to repair."""
         old, new = (dict(zip(f["config"][::2], f["config"][1::2])) for f in (side.facts, facts))
         for name, value in old.items():
             if new.get(name) != value:
@@ -298,7 +299,7 @@ class State:
         return replies
 
     def probe(self, side, client, replies):
-        """What the connection answers next."""
+        """The next reply of the connection."""
         if replies[-1] == NOTHING or client.closed:
             return []
         client.send(("PING",))
@@ -306,7 +307,7 @@ class State:
 
 
 def run_case(state, side, case):
-    """The record of one case on one side; side.dirty and side.broken say what has to be done before the next."""
+    """The record of one case on one side; side.dirty and side.broken tell the caller what to do before the next."""
     side.dirty, side.broken = False, None
     record, words = {}, side.fill_in(case.words)
     try:
@@ -528,7 +529,7 @@ class Bystanders(State):
 
 
 class Script(State):
-    """The command is called by a script, and the words of the call are its arguments."""
+    """A script calls the command, and the arguments of the call are its arguments."""
     caller = ("EVAL", "return server.pcall(unpack(ARGV))", "0")
 
     def commands(self, side, words):
@@ -679,7 +680,7 @@ class PausedMulti(Paused):
 
 
 class PausedAll(Paused):
-    """Nobody can end that pause, so it is short, and there is no look at the server before it ends."""
+    """No client can end that pause, so it is short, and the server is not inspected before it ends."""
     name, mode, admin_limit_s, sampled = "paused-all", "ALL", 0.005, False
     pause_ms = 120
 
@@ -775,7 +776,7 @@ class BusyFunction(Busy):
 # ---- Loading ----
 
 class LoadingRdb(State):
-    """The servers load a file that is long enough for many cases, and start anew when it ends."""
+    """The servers load a file that is long enough for many cases, and start again when it ends."""
     name, follows, looks = "loading-rdb", False, False
     loading = {"key-load-delay": "1000", "loading-process-events-interval-bytes": "1024"}
 
@@ -838,7 +839,7 @@ class LoadingAof(LoadingRdb):
 # ---- Replayed from a file ----
 
 class Replayed(State):
-    """The command stands in the append-only file, after the dataset; DEBUG LOADAOF loads it."""
+    """The command is in the append-only file, after the dataset; DEBUG LOADAOF loads it."""
     # The dataset is loaded as well, functions included; its counters are not those of the command.
     uncounted = {"config|get", "keyspace_hits", "rdb_changes_since_last_save"}
     name, follows, settings = "aof", False, {"appendonly": "yes", "appendfsync": "no", "auto-aof-rewrite-percentage": "0"}
@@ -859,7 +860,7 @@ class Replayed(State):
         return [reply, *self.dump(side)] if words[0] != b"SPOP" else [reply]
 
     def dump(self, side):
-        """What is there now, but for the key that expires meanwhile."""
+        """The current data, except for the key that expires meanwhile."""
         time.sleep(0.002)  # until what the command has made to expire at once has done so
         keys = sorted(item[1] for item in side.ask("KEYS", "*")[1] if not item[1].endswith(b"old"))
         contents = []

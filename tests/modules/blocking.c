@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocking.c - clients that wait, threads, timers, descriptors, jobs; tests/unit/modules/blocking.tcl asks.
- * What callbacks are called is noted in a log, which blocking.log shows and empties. */
+/* blocking.c - blocked clients, threads, timers, descriptors, jobs; for tests/unit/modules/blocking.tcl.
+ * Calls of callbacks are noted in a log, which blocking.log shows and empties. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -175,7 +175,7 @@ COMMAND(release) {
     if (!w) return ValkeyModule_ReplyWithError(ctx, "ERR nobody");
     struct release *r = malloc(sizeof *r);
     *r = (struct release){.bc = w->bc, .abort = !strcmp(blockingText(argv[3]), "abort")};
-    /* What was there before is nobody's, then. */
+    /* The earlier handle is dropped then. */
     ValkeyModule_Free(ValkeyModule_BlockClientGetPrivateData(w->bc));
     ValkeyModule_BlockClientSetPrivateData(w->bc, NULL);
     if (!r->abort) r->data = w->frees ? ValkeyModule_Strdup(blockingText(argv[2])) : "data";
@@ -310,7 +310,7 @@ static void blockingPush(ValkeyModuleCtx *ctx, const char *name, const char *val
     ValkeyModule_FreeString(ctx, key_name);
 }
 
-/* Pushes with the lock, one by one; then tells how many there are. */
+/* Pushes with the lock, one by one; then replies how many there are. */
 static void *blockingPushThread(void *arg) {
     struct work *w = arg;
     ValkeyModuleCtx *ctx = ValkeyModule_GetThreadSafeContext(w->bc);
@@ -346,7 +346,7 @@ COMMAND(pushInThread) {
     return VALKEYMODULE_OK;
 }
 
-/* A thread of nobody's, with a context that keeps the module. */
+/* A thread without a client, with a context that keeps the module. */
 static void *pushesDetached(void *arg) {
     struct work *w = arg;
     ValkeyModule_ThreadSafeContextLock(w->ctx);
@@ -369,7 +369,7 @@ COMMAND(pushDetached) {
     return blockingReplyOk(ctx);
 }
 
-/* While a command runs, nobody else can have the lock. */
+/* While a command runs, no other thread can have the lock. */
 static void *blockingTryLockThread(void *arg) {
     errno = 0;
     *(int *)arg = ValkeyModule_ThreadSafeContextTryLock(NULL) == VALKEYMODULE_ERR ? errno : -1;

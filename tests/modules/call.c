@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* call.c - commands that a module runs, and what it replicates; tests/unit/modules/call.tcl asks. */
+/* call.c - commands that a module runs, and what it replicates; for tests/unit/modules/call.tcl. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define WANT(n)                                                                                              \
     if (argc < (n)) return ValkeyModule_WrongArity(ctx)
 
-/* What the server exports beside the table of functions. */
+/* Symbols that the server exports beside the table of functions. */
 extern int VM_CallArgv(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int flags,
                        const ValkeyModuleReplyHandlers *handlers, void *hctx);
 extern int VM_CallArgvAbort(void *handle);
@@ -179,7 +179,7 @@ COMMAND(callPassElement) {
     return VALKEYMODULE_OK;
 }
 
-/* Of every kind of argument one. */
+/* One argument of every kind. */
 COMMAND(callArguments) {
     ValkeyModule_AutoMemory(ctx);
     ValkeyModuleString *s = ValkeyModule_CreateString(ctx, "s\0tring", 7);
@@ -306,7 +306,7 @@ COMMAND(callSteps) {
     callReplicateSteps(ctx, argv, argc, "/");
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
-/* The same with // between: to be called from there. */
+/* The same with // between, for calls from there. */
 COMMAND(callInner) {
     callReplicateSteps(ctx, argv, argc, "//");
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
@@ -335,8 +335,8 @@ static void callOnReply(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *r, void *pr
     promises[i].promise = NULL;
 }
 
-/* call.promise NAME LETTERS COMMAND ARG ...: PROMISE, or what call.do replies. Its outcome goes to the list
- * "outcomes". */
+/* call.promise NAME LETTERS COMMAND ARG ...: PROMISE, or what call.do replies. Its outcome is added to
+ * the list "outcomes". */
 COMMAND(callPromise) {
     WANT(4);
     ValkeyModuleCallReply *r = callRunCommand(ctx, argv + 2, argc - 2);

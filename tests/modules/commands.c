@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* commands.c - what a module says of its commands, and what the server says of itself;
- * tests/unit/modules/commands.tcl asks, ours and 9.1.2. */
+/* commands.c - what a module declares about its commands, and what the server tells it about itself; for
+ * tests/unit/modules/commands.tcl, with this server and 9.1.2. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ COMMAND(called) {
     return ValkeyModule_ReplyWithCString(ctx, ValkeyModule_GetCurrentCommandName(ctx));
 }
 
-/* commands.getkeys N key ... [FROM key]: tells its keys itself. */
+/* commands.getkeys N key ... [FROM key]: reports its keys itself. */
 COMMAND(tellsKeys) {
     long long n = 0;
     if (argc > 1) ValkeyModule_StringToLongLong(argv[1], &n);
@@ -60,7 +60,7 @@ COMMAND(keysOf) {
     return VALKEYMODULE_OK;
 }
 
-/* What may be made in OnLoad only. */
+/* What may be created in OnLoad only. */
 COMMAND(late) {
     (void)argv, (void)argc;
     ValkeyModuleCommand *mine = ValkeyModule_GetCommand(ctx, "commands.box");
@@ -185,7 +185,7 @@ COMMAND(assertion) {
     return VALKEYMODULE_OK;
 }
 
-/* ---- OnLoad: what was refused is kept, to be asked for ---- */
+/* ---- OnLoad: refusals are kept, to be read later ---- */
 
 static char refusals[64];
 static void commandsNoteResult(int result) {

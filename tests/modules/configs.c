@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* configs.c - directives of modules; tests/unit/modules/configs.tcl asks. Each setter and each apply function
- * notes that it was called.
+/* configs.c - directives of modules; for tests/unit/modules/configs.tcl. Each setter and each apply
+ * function notes that it was called.
  *
- * Arguments of the load: `unloaded` (without LoadConfigs), `fail` (OnLoad does), `null` (a string
- * without default), `vain` (directives that cannot be). */
+ * Arguments of the load: `unloaded` (without LoadConfigs), `fail` (OnLoad does), `null` (a string without
+ * default), `vain` (invalid directives). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static int tellNotes(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) 
     return VALKEYMODULE_OK;
 }
 
-/* What is registered in vain, and why. */
+/* Invalid registrations, and the expected errors. */
 static void noteAttempt(const char *name, int result) {
     char text[64];
     snprintf(text, sizeof text, "%d %s", result,
@@ -112,7 +112,7 @@ static void noteAttempt(const char *name, int result) {
     configsNote("try", name, text);
 }
 
-/* configs.late: when the load is over. */
+/* configs.late: registers a directive after the load. */
 static int tryLate(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     errno = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* corners.c - what modules do seldom, or should not. Notes are kept for corners.told.
+/* corners.c - rare and wrong uses of the module API. Notes are kept for corners.told.
  *
  * Arguments of the load: `fails` (it makes a type, a timer and a job, and is not loaded), `refuses` (its
- * directive does not take its own default). */
+ * directive refuses its own default). */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ static void cornersNote(const char *what, const char *more) {
     if (note_count < 50) snprintf(notes[note_count++], sizeof notes[0], "%s %s", what, more);
 }
 
-/* corners.told: since it was asked last */
+/* corners.told: the notes since its last call */
 COMMAND(tell) {
     (void)argv, (void)argc;
     ValkeyModule_ReplyWithArray(ctx, note_count);
@@ -54,7 +54,7 @@ COMMAND(arity) {
 
 /* ---- Replies ---- */
 
-/* corners.postponed: an attribute whose length is told later, before a number (RESP3) */
+/* corners.postponed: an attribute with a postponed length, before a number (RESP3) */
 COMMAND(postponed) {
     (void)argv, (void)argc;
     bool shown = ValkeyModule_ReplyWithAttribute(ctx, VALKEYMODULE_POSTPONED_LEN) == VALKEYMODULE_OK;
@@ -73,7 +73,7 @@ COMMAND(untold) {
     return VALKEYMODULE_OK;
 }
 
-/* corners.open: begun, and no length told */
+/* corners.open: begins a collection, and sets no length */
 COMMAND(leftOpen) {
     (void)argv, (void)argc;
     ValkeyModule_ReplyWithArray(ctx, VALKEYMODULE_POSTPONED_LEN);
@@ -81,7 +81,7 @@ COMMAND(leftOpen) {
     return VALKEYMODULE_OK;
 }
 
-/* ---- Where nobody waits for an answer ---- */
+/* ---- Contexts without a client that waits for a reply ---- */
 
 static void fromTimer(Ctx *ctx, void *data) {
     (void)data;
@@ -98,7 +98,7 @@ static void fromTimer(Ctx *ctx, void *data) {
     snprintf(line, sizeof line, "%.*s", (int)len, error);
     cornersNote("and its error", line);
     if (r) ValkeyModule_FreeCallReply(r);
-    ValkeyModule_ReplyWithLongLong(ctx, 1); /* to nobody */
+    ValkeyModule_ReplyWithLongLong(ctx, 1); /* to no client */
 }
 
 /* corners.timer: see fromTimer */
@@ -136,7 +136,7 @@ COMMAND(thread) {
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
-/* Of each kind one, in whatever context. How many functions did not return OK. */
+/* One call of each kind, in any context. Returns how many functions did not return OK. */
 static int replyAll(Ctx *ctx) {
     int bad = 0;
     bad += ValkeyModule_ReplyWithArray(ctx, 20);
@@ -182,7 +182,7 @@ static void *repliesAside(void *data) {
     int bad = replyAll(ctx);
     ValkeyModule_FreeThreadSafeContext(ctx);
     ValkeyModule_UnblockClient(bc, NULL);
-    ctx = ValkeyModule_GetThreadSafeContext(NULL); /* of nobody: nothing is to be seen of it */
+    ctx = ValkeyModule_GetThreadSafeContext(NULL); /* without a client: it has no effect */
     bad += replyAll(ctx);
     ValkeyModule_ThreadSafeContextLock(ctx);
     char line[24];
@@ -278,7 +278,7 @@ COMMAND(stream) {
     return VALKEYMODULE_OK;
 }
 
-/* corners.positions: told by a command that nobody has asked for them */
+/* corners.positions: a command reports keys outside of a key request */
 COMMAND(positions) {
     (void)argv, (void)argc;
     ValkeyModule_KeyAtPos(ctx, 1);
@@ -296,7 +296,7 @@ COMMAND(longLine) {
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
-/* ---- A type, whose name is of the first letter of all ---- */
+/* ---- A type with the first letter of all as its name ---- */
 
 static ValkeyModuleType *type;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* databases.c - in which database a module works behind an event, in a thread, in a timer, when a call has
- * ended. None of them asks for its database before it writes. */
+/* databases.c - the database in which a module works after an event, in a thread, in a timer, and when a
+ * call has ended. None of them selects its database before it writes. */
 #include <pthread.h>
 #include <string.h>
 

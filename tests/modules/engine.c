@@ -16,7 +16,7 @@
  *     flags                   is the script's part of GetContextFlags
  *     fail WORDS              is this error, and the end
  *     nothing                 is none at all
- *     trace WORDS | traced REPLY   tell a debugger
+ *     trace WORDS | traced REPLY   send to a debugger
  *     stop                    in a debugger: asks what to do */
 #include <errno.h>
 #include <pthread.h>

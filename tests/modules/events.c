@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* events.c - a module that keeps a log of what it is told: events of the keyspace, of the server, of
- * children; messages, clients, the state of the server. */
+/* events.c - a module that keeps a log of its events: events of the keyspace, of the server, of children;
+ * messages, clients, the state of the server. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -248,8 +248,8 @@ static void replyText(Ctx *ctx, Text *s) {
     if (s) ValkeyModule_FreeString(ctx, s);
 }
 
-/* events.client id: flags, same id, addr, port is there, db, name, user, certificate; ERR codes. "me": the
- * one who asks. */
+/* events.client id: flags, same id, addr, port is there, db, name, user, certificate; ERR codes. "me" is
+ * the caller. */
 static int clientCommand(Ctx *ctx, Text **argv, int argc) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
     uint64_t id = !strcmp(eventsText(argv[1]), "me") ? ValkeyModule_GetClientId(ctx)
@@ -284,7 +284,7 @@ static int nameCommand(Ctx *ctx, Text **argv, int argc) {
     return ValkeyModule_ReplyWithLongLong(ctx, r == VALKEYMODULE_OK ? 0 : errno);
 }
 
-/* events.flags [none]: the state of the server, with our client or without; whom to obey, replicas. */
+/* events.flags [none]: the state of the server, with our client or without; the obeyed client, replicas. */
 static int flagsCommand(Ctx *ctx, Text **argv, int argc) {
     (void)argv;
     ValkeyModule_ReplyWithArray(ctx, 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filters.c - command filters, arguments that are not shown, channels and databases that commands tell of;
- * tests/unit/modules/filters.tcl asks. */
+/* filters.c - command filters, hidden arguments, channels and databases that commands declare; for
+ * tests/unit/modules/filters.tcl. */
 #include <string.h>
 
 #include "valkeymodule.h"

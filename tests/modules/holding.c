@@ -26,7 +26,7 @@ static void holdingNote(const char *what, const char *more) {
     if (note_count < 200) snprintf(notes[note_count++], sizeof notes[0], "%s %s", what, more);
 }
 
-/* hold.told: since it was asked last */
+/* hold.told: the notes since its last call */
 COMMAND(tell) {
     (void)argv, (void)argc;
     ValkeyModule_ReplyWithArray(ctx, note_count);

@@ -32,7 +32,7 @@ COMMAND(listenTo) {
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
-/* nodes.heard: how many, the last of them */
+/* nodes.heard: the number of received messages, and the last one */
 COMMAND(heardSoFar) {
     (void)argv, (void)argc;
     ValkeyModule_ReplyWithArray(ctx, 2);
@@ -60,7 +60,7 @@ static void replyNode(Ctx *ctx, int r, const char *ip, const char *primary, int 
     ValkeyModule_ReplyWithLongLong(ctx, flags);
 }
 
-/* nodes.all: our id, how many, and each that is listed: id, what is told of it */
+/* nodes.all: our id, how many, and each node: id, facts */
 COMMAND(all) {
     (void)argv, (void)argc;
     size_t count = 0;
@@ -81,7 +81,7 @@ COMMAND(all) {
     return VALKEYMODULE_OK;
 }
 
-/* nodes.one ID [CLIENT]: as our own server sees it, or as that client is told. */
+/* nodes.one ID [CLIENT]: a node as this server sees it, or as it is described to that client. */
 COMMAND(one) {
     if (argc < 2) return ValkeyModule_WrongArity(ctx);
     char ip[46] = "", primary[VALKEYMODULE_NODE_ID_LEN] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* owners.c - what belongs to a module, and what others can do to it: timers, filters, commands, functions
- * that are shared. It is loaded twice, as NAME and as another one (loadmodule owners.so NAME), whose things
- * are named to it by numbers. */
+/* owners.c - a module's own objects, and what other modules can do to them: timers, filters, commands,
+ * shared functions. It is loaded twice, as NAME and as another one (loadmodule owners.so NAME), whose
+ * objects are named to it by numbers. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,8 +263,7 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
                     {"shared", shared},       {"wait", waitFor},    {"child", child},
                     {"replicate", replicate}, {"strings", strings}, {"write", write},
                     {"sockets", sockets},     {"jobs", jobs}};
-    /* Its name is an argument, which can be read before there is an interface to the server only like this.
-     */
+    /* Its name is an argument, which can be read only like this before the API is available. */
     int (*get_api)(const char *name, void *out) = *(int (**)(const char *, void *))ctx;
     get_api("ValkeyModule_StringPtrLen", (void *)&ValkeyModule_StringPtrLen);
     const char *name = argc ? ownersText(argv[0]) : "owners";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slots.c - a type whose values move with their slot, and what a module hears of it.
+/* slots.c - a type whose values move with their slot, and the events that a module gets.
  *
  * Arguments of the load: `aware` (slots may move), `silent` (its type writes no commands: it moves as a
  * dump). */
@@ -28,7 +28,7 @@ static void slotsAddLine(Text *line) {
     ValkeyModule_DictSetC(told, number, strlen(number), line);
 }
 
-/* What a client's context says of slots that move, and whether it has to be obeyed. */
+/* The flags of a client's context about migrations, and whether the client must be obeyed. */
 static void tellContext(Ctx *ctx, const char *what, const char *of) {
     int flags = ValkeyModule_GetContextFlags(ctx);
     slotsAddLine(ValkeyModule_CreateStringPrintf(
@@ -105,7 +105,7 @@ COMMAND(get) {
     return VALKEYMODULE_OK;
 }
 
-/* slots.told: since it was asked last */
+/* slots.told: the notes since its last call */
 COMMAND(tellAll) {
     (void)argv, (void)argc;
     ValkeyModuleDictIter *it = ValkeyModule_DictIteratorStartC(told, "^", NULL, 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* strings.c - strings, memory, dictionaries and replies of the module interface;
- * tests/unit/modules/strings.tcl asks. A command replies what it has found out, so that two servers can be
- * compared. */
+/* strings.c - strings, memory, dictionaries and replies of the module API; for
+ * tests/unit/modules/strings.tcl. A command replies its findings, so that two servers can be compared. */
 #include <string.h>
 
 #include "valkeymodule.h"
@@ -91,7 +90,7 @@ COMMAND(hold) {
     kept = ValkeyModule_HoldString(NULL, argv[1]);
     return ValkeyModule_ReplyWithString(ctx, kept);
 }
-/* With AutoMemory, what is retained stays, and what is freed by hand is not freed twice. */
+/* With AutoMemory, retained strings stay, and what is freed by hand is not freed twice. */
 COMMAND(automatic) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
     ValkeyModule_AutoMemory(ctx);

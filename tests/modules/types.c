@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* types.c - data types of modules; tests/unit/modules/types.tcl asks. Three types, which have as many
- * callbacks as three versions of the struct could tell: typesfull (5), typesmidd (3), typesbase (1). What is
- * called is noted, and told by types.events.
+/* types.c - data types of modules; for tests/unit/modules/types.tcl. Three types have the callbacks of
+ * three versions of the struct: typesfull (5), typesmidd (3), typesbase (1). Calls are noted, and
+ * types.events replies them.
  *
- * Arguments of the load: "careful" looks for errors while it reads; "without" makes no types. */
+ * Arguments of the load: "careful" checks for errors while it reads; "without" makes no types. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -160,7 +160,7 @@ static void vecUnlink2(ValkeyModuleKeyOptCtx *ctx, const void *value) {
                   ValkeyModule_GetDbIdFromOptCtx(ctx), ((const struct vec *)value)->n);
 }
 
-/* Those of 13 elements cannot be copied. */
+/* Values of 13 elements cannot be copied. */
 static void *vecCopyTo(ValkeyModuleString *from, ValkeyModuleString *to, const void *value) {
     const struct vec *v = value;
     typesAddEvent("copy %s %s;", typesText(from), typesText(to));
@@ -430,7 +430,7 @@ COMMAND(ref) {
     return ValkeyModule_ReplyWithLongLong(ctx, code);
 }
 
-/* types.retext - what the module keeps for hashes is written anew, in capitals */
+/* types.retext - rewrites what the module keeps for hashes, in capitals */
 COMMAND(retext) {
     (void)argv, (void)argc;
     for (size_t i = 0; i < buffer_used; i++) buffer[i] = (char)toupper((unsigned char)buffer[i]);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unsaved.c - a data type that has no way into files, as examples of types have it;
- * tests/unit/modules/types.tcl asks. */
+/* unsaved.c - a data type without callbacks for files; for tests/unit/modules/types.tcl. */
 #include "valkeymodule.h"
 
 static ValkeyModuleType *type;

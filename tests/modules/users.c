@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* users.c - users of a module's own, questions about users, logging in. Commands take names: of users that
- * were made here first, else of everybody's. */
+/* users.c - users of a module's own, checks of rights, authentication. Commands take names: of users that
+ * were made here first, else of ACL users. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ COMMAND(rulesOf) {
     return VALKEYMODULE_OK;
 }
 
-/* users.whoami [NAME]: who runs this, when another has been set, too. */
+/* users.whoami [NAME]: the current user, also when another has been set. */
 COMMAND(whoami) {
     ValkeyModuleUser *found = NULL, *u = argc > 1 ? userOf(argv[1], &found) : NULL;
     ValkeyModule_SetContextUser(ctx, u);
@@ -177,7 +177,7 @@ static void usersOnChanged(uint64_t client_id, void *privdata) {
     last_changed = (long long)client_id;
 }
 
-/* users.auth NAME: as a user of ours; users.authacl NAME: as one of everybody's. */
+/* users.auth NAME: as a user of this module; users.authacl NAME: as an ACL user. */
 COMMAND(auth) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
     static int one = 1;
@@ -192,7 +192,7 @@ COMMAND(auth) {
     return usersReplyPair(ctx, r, id == ValkeyModule_GetClientId(ctx));
 }
 
-/* users.changes: how often somebody who logged in here became another, or went. */
+/* users.changes: how often a client that was authenticated here changed its user, or disconnected. */
 COMMAND(changesSoFar) {
     (void)argv, (void)argc;
     return ValkeyModule_ReplyWithLongLong(ctx, changes);
@@ -206,9 +206,9 @@ COMMAND(deauth) {
     return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_DeauthenticateAndCloseClient(ctx, id));
 }
 
-/* Passwords: allow, deny (with a reason), code (with one that has a code), plain (without one), forget (it
- * says that it has let the client in, and has not); any other is not for us. */
-/* later-PASSWORD: the same, but a thread says so after a while. */
+/* Passwords: allow, deny (with a reason), code (with one that has a code), plain (without one), forget
+ * (it claims to have authenticated the client, and has not); any other is not handled here. */
+/* later-PASSWORD: the same result, but from a thread after a while. */
 static int usersDecide(Ctx *ctx, Text *user, const char *p, Text **err);
 
 static int onLater(Ctx *ctx, Text *user, Text *password, Text **err) {
@@ -276,7 +276,7 @@ static int onAuthAfter(Ctx *ctx, Text *user, Text *password, Text **err) {
     return VALKEYMODULE_AUTH_HANDLED;
 }
 
-/* users.wait: where nobody logs in, nobody waits for it. */
+/* users.wait: without an authentication there is no client to block. */
 COMMAND(waitNow) {
     (void)argv, (void)argc;
     return ValkeyModule_BlockClientOnAuth(ctx, onLater, freeAnswer) ? VALKEYMODULE_ERR : VALKEYMODULE_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* values.c - keys and their values through the module interface; tests/unit/modules/values.tcl asks. Every
- * command is one function, its reply is what came of it: [what it returned, errno, what it gave]. */
+/* values.c - keys and their values through the module API; for tests/unit/modules/values.tcl. Every
+ * command is one function, and its reply is the result: [return value, errno, output]. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
-"""data.py - keys of every type and encoding, and what is in a server, as it can be compared between versions.
+"""data.py - keys of every type and encoding, and the contents of a server in a form that can be compared between
+versions.
 
-Two servers of one kind are compared by tests/differential/dataset.py, which asks for DEBUG DIGEST-VALUE; what that tells is each
-kind's own. contents() asks in commands that all of them have.
+Two servers of one kind are compared by tests/differential/dataset.py with DEBUG DIGEST-VALUE, whose result is each
+kind's own. contents() uses commands that all of them have.
 """
 import os
 import re
@@ -85,8 +86,8 @@ def library(name):
 
 
 def fill(node, newer, field_times=None):
-    """Every type and encoding, in several databases, and functions. newer: nothing that redis 7.0 does not know; field_times:
-    with hashes whose fields expire, which no older snapshot can hold."""
+    """Every type and encoding, in several databases, and functions. newer: nothing that redis 7.0 does not know;
+    field_times: with hashes whose fields expire, which no older snapshot can hold."""
     field_times = newer if field_times is None else field_times
     connection = node.connect()
     call_all(connection, strings() + collections() + streams() + expiring(field_times))
@@ -105,7 +106,7 @@ def stream_contents(connection, key, newer):
     for group in sorted(map(facts, stream[b"groups"]), key=lambda g: g[b"name"]):
         consumers = sorted(facts(c)[b"name"] for c in group[b"consumers"])
         state += [group[b"name"], group[b"last-delivered-id"], sorted(group[b"pending"]), consumers]
-        if newer:  # redis 7.0 does not tell its replicas
+        if newer:  # redis 7.0 does not propagate this
             state.append(group[b"entries-read"])
     return state
 
@@ -114,7 +115,7 @@ def hash_contents(connection, key, newer):
     return sorted(facts(values(connection.call("HGETALL", key))).items()), hash_state(connection, key) if newer else None
 
 
-# A score of -0 is 0 after a restart, for some: added to 0 it is that for all.
+# A score of -0 is 0 after a restart, for some members: adding 0 makes it 0 for all.
 READERS = {
     b"list": lambda c, key, _: values(c.call("LRANGE", key, 0, -1)),
     b"set": lambda c, key, _: sorted(values(c.call("SMEMBERS", key))),
@@ -126,13 +127,13 @@ READERS = {
 
 
 def string_contents(connection, key, _):
-    """Of a HyperLogLog what it counts: when it gets its full size is each server's own affair."""
+    """The count of a HyperLogLog: when it gets its full size depends on the server."""
     text = values(connection.call("GET", key))
     return ("hyperloglog", values(connection.call("PFCOUNT", key))) if text[:4] == b"HYLL" else text
 
 
 def functions(connection):
-    """Which of a library's functions is told first is chance."""
+    """The order of a library's functions is random."""
     return repr(sorted((facts(one)[b"library_name"], facts(one)[b"library_code"])
                        for one in values(connection.call("FUNCTION", "LIST", "WITHCODE"))))
 
@@ -151,7 +152,7 @@ def contents(connection, newer):
 
 
 def differing(one, other, limit=4):
-    """Lines that tell what the states do not share, from shortly before the first difference of each on."""
+    """Lines of the states that differ, from shortly before the first difference of each on."""
     lines = []
     for name in [name for name in {**one, **other} if one.get(name) != other.get(name)][:limit]:
         texts = [str(state.get(name)) for state in (one, other)]

@@ -20,7 +20,7 @@ FD_SLACK = 8
 
 
 def ballast_value(i):
-    """Of 160 bytes that cannot be compressed."""
+    """Values of 160 bytes that cannot be compressed."""
     return b"".join(hashlib.sha256(b"%d/%d" % (i, part)).digest() for part in range(5))
 
 
@@ -96,7 +96,7 @@ class Reader(threading.Thread):
 
 
 class Field:
-    """A primary with BALLAST keys and its replica; who is which may change."""
+    """A primary with BALLAST keys and its replica; their roles may change."""
 
     def __init__(self, options, kinds, settings=None, environment=None, waiting=("WAIT", 1, 300)):
         self.options, self.waiting = options, waiting
@@ -125,7 +125,7 @@ class Field:
         connection = self.primary.connect()
         for at in range(0, BALLAST, 200):
             connection.call_all([("SET", "ballast:%d" % i, ballast_value(i)) for i in range(at, at + 200)])
-        # So much that the backlog is full from the beginning.
+        # Enough data that the backlog is full from the beginning.
         connection.call_all([("SET", "full", "x" * 100000)] * 25 + [("DEL", "full")])
         connection.close()
         self.caught_up()
@@ -146,7 +146,7 @@ class Field:
             thread.start()
 
     def end(self, acknowledged=True):
-        """All faults are over: the data is as it must be, on both."""
+        """All faults are over: the data is right on both."""
         for proxy in self.proxies.values():
             proxy.heal()
         time.sleep(0.05)
@@ -182,9 +182,9 @@ class Field:
         return self.proxies[self.primary]
 
     def swap(self):
-        """The replica leads; who led is dead, and comes back as its replica."""
+        """The replica becomes the primary; the old primary is killed, and returns as its replica."""
         dead, self.primary, self.replica = self.primary, self.replica, self.primary
-        # Not while it is loading: but that ends with the link.
+        # Not while it is loading; that ends with the link.
         wait_until("%r leads" % self.primary, lambda: self.primary.reply("REPLICAOF", "NO", "ONE")[0] == b"+")
         dead.settings["replicaof"] = "127.0.0.1 %d" % self.proxies[self.primary].port
         dead.start()
@@ -210,7 +210,7 @@ class Field:
         return len(os.listdir("/proc/%d/fd" % node.process.pid))
 
     def check_resources(self):
-        """What was used for all that has been given back; and it was for something."""
+        """All resources have been freed; and they were used."""
         check(self.acknowledged, "%s has acknowledged nothing" % self.waiting[0])
         self.primary.call("DEL", *[name % i for i in range(WRITERS) for name in ("a:%d", "b:%d", "l:%d")])
         for i in range(12):  # the backlog holds no more than it may
@@ -221,7 +221,8 @@ class Field:
             wait_until("memory of %r returns: %d in use, %d at the beginning" % (node, self.use(node), self.baseline),
                        lambda n=node: self.use(n) <= self.baseline + MEMORY_SLACK, 10, 0.2)
             wait_until("descriptors of %r are closed" % node, lambda n=node: self.open_files(n) <= self.descriptors + FD_SLACK, 10, 0.2)
-            # A child whose parent was killed notices a moment later. Others than ours leave what they were receiving.
+            # A child whose parent was killed notices a moment later. Servers other than ours leave the file that they
+            # were receiving.
             wait_until("%r leaves no files behind" % node, lambda n=node: n.kind != "ours" or not [f for f in os.listdir(n.folder) if f.startswith("temp-")], 5, 0.1)
             children = "/proc/%d/task/%d/children" % (node.process.pid, node.process.pid)
             wait_until("%r has no child" % node, lambda path=children: not open(path).read(), 10, 0.2)

@@ -1,7 +1,7 @@
-"""nodes.py - servers of several kinds that follow each other.
+"""nodes.py - servers of several kinds that replicate from each other.
 
-A Node keeps its port and its folder when it is stopped, killed and started again; tests/differential/server.py, which starts
-servers for one run each, does not.
+A Node keeps its port and its folder when it is stopped, killed and started again; tests/differential/server.py, which
+starts servers for one run each, does not.
 
 Kinds:  ours    src/valkey-server, or --server
         valkey  Valkey 9.1, as utils/oracle has fetched it
@@ -27,7 +27,7 @@ from resp import Connection
 START_LIMIT_S = 60
 STOP_LIMIT_S = 30
 ZEROS = "0" * 40
-# Quick to notice and to come back; little patience, as everything is on this machine.
+# Short timeouts, as everything is on this machine.
 SETTINGS = {
     "save": "", "bind": "127.0.0.1", "enable-debug-command": "yes", "repl-diskless-sync-delay": "0", "repl-timeout": "10",
     "repl-ping-replica-period": "1", "loglevel": "verbose", "shutdown-timeout": "3",
@@ -41,12 +41,12 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with_us():
-    """In the child: no server outlives the test."""
+    """Runs in the child: no server outlives the test."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Failed(Exception):
-    """What a test found is not as it must be."""
+    """A test has found a fault."""
 
 
 def check(holds, text):
@@ -55,7 +55,7 @@ def check(holds, text):
 
 
 def wait_until(what, condition, limit_s=20, pause_s=0.02):
-    """Until it is true; what it then returned. A server that does not answer now may do so later."""
+    """Waits until it is true; returns its result. A server that does not reply now may do so later."""
     deadline, last = time.monotonic() + limit_s, None
     while True:
         try:
@@ -182,7 +182,7 @@ class Node:
         self.connection = None
 
     def remove(self):
-        """Its end, and its files'. What its log complains of."""
+        """Stops it and removes its files. Returns the complaints of its log."""
         text = self.complaint()
         self.close()
         if self.process.poll() is None:

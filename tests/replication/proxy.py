@@ -1,9 +1,9 @@
-"""proxy.py - a TCP proxy between a replica and its primary, which can be told to misbehave.
+"""proxy.py - a TCP proxy between a replica and its primary that can misbehave on request.
 
     replica ──▶ proxy.port ──▶ the server at `target`
-            ◀── data that the faults below are done to ◀──
+            ◀── data, to which the faults below are applied ◀──
 
-Everything is done by one thread; what others ask for is a field that it looks at.
+One thread does everything; other threads make requests by setting a field that it reads.
 """
 import random
 import selectors
@@ -50,7 +50,7 @@ class Proxy:
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
-    # ---- What can be asked for ----
+    # ---- Requests ----
 
     def cut(self):
         """All links end now."""
@@ -113,7 +113,7 @@ class Proxy:
             self.selector.register(sock, selectors.EVENT_READ)
 
     def spoil(self, leg, data):
-        """To what comes from the primary. Returns what is passed on, and whether the link ends behind it."""
+        """Applies the faults to data from the primary. Returns what is passed on, and whether the link ends after it."""
         ends = False
         if self.flip_after is not None:
             if self.flip_after < len(data):
@@ -170,7 +170,7 @@ class Proxy:
                     return
 
     def watch(self, leg):
-        """What is worth waiting for: a full pipe is not read from, or the loop would spin."""
+        """The events to wait for: a full pipe is not read from, or the loop would spin."""
         for sock in (leg.inner, leg.outer):
             if sock not in self.legs:
                 continue

@@ -20,7 +20,7 @@ def groups_of(newer):
 
 
 def set_limits(nodes, newer, seed):
-    """The same limits of encodings everywhere: what a value looks like does not travel, but some values depend on it."""
+    """The same limits of encodings everywhere: encodings are not replicated, but some values depend on them."""
     pick = random.Random(seed)
     for name, choices in limits_of(groups_of(newer), newer).items():
         value = pick.choice(choices)
@@ -32,9 +32,10 @@ EXPIRES = (b"EX", b"PX", b"EXAT", b"PXAT")
 
 
 def is_sent(command, kind, newer):
-    """Not what concerns this server alone. And 9.1.2 sends on HSETEX with several times so that no replica understands it, and
-    crashes when a library logs while it is loaded; 7.0 sorts an empty weight as 0, and at times takes good ones for wrong: it looks at an errno that an earlier command has left. Both tell
-    nobody of a string that has grown in a BITFIELD whose changes FAIL."""
+    """Whether a command is sent: commands about this server alone are not. 9.1.2 propagates HSETEX with several times
+    in a form that no replica understands, and crashes when a library logs while it is loaded; 7.0 sorts an empty
+    weight as 0, and sometimes takes good ones for wrong, because it reads an errno that an earlier command has
+    left. Both do not propagate a string that has grown in a BITFIELD whose changes FAIL."""
     words = [a.upper() for a in command.args]
     if kind == "valkey" and b"HSETEX" in words and sum(word in EXPIRES for word in words) > 1:
         return False
@@ -117,7 +118,7 @@ def serve_blocked(node, seed, steps):
 
 
 def expire_soon(node, seed, steps, newer):
-    """Keys, and fields, that are gone some milliseconds later; some are looked at, which is another way to find them."""
+    """Keys and fields that expire some milliseconds later; some are read, which is another way to delete them."""
     pick, connection = random.Random(seed), node.connect()
     for i in range(steps):
         key, ms = "soon:%d" % pick.randint(0, 200), pick.randint(1, 60)

@@ -1,11 +1,11 @@
-"""watched_set.py - a primary, its replicas, and Sentinels that watch them; of which kinds each is told.
+"""watched_set.py - a primary, its replicas, and Sentinels that monitor them; the caller chooses the kind of each.
 
-    client ─────────────────────────────▶ server        what a client does is not parted
-    Sentinel, replica ──▶ door of server ─▶ server       the address that everybody announces, and Sentinels give away
-    Sentinel ──▶ door of Sentinel ────────▶ Sentinel
+    client ─────────────────────────────▶ server        clients are not partitioned
+    Sentinel, replica ──▶ proxy of server ─▶ server       the announced address, which Sentinels publish
+    Sentinel ──▶ proxy of Sentinel ────────▶ Sentinel
 
-A door (doors.py) learns from a connection's first words which Sentinel it is that calls. All have files of their
-own, which they rewrite, and which they are started again with. The Sentinels' periods are short, so that a round takes seconds.
+A proxy (proxies.py) identifies the Sentinel by the first words of its connection. All have files of their own, which
+they rewrite, and with which they are restarted. The Sentinels' periods are short, so that a round takes seconds.
 """
 import os
 import re
@@ -14,7 +14,7 @@ import sys
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(here), "replication"))
 
-from doors import Doors
+from proxies import Proxies
 from nodes import Failed, Node, wait_until
 from resp import Connection, encode, parse
 
@@ -26,7 +26,7 @@ EVENT = re.compile(r"^\d+:X .*? [-.*#] ([-+][a-z].*)$")
 
 
 class SentinelConnection(Connection):
-    """Connection asks for an ECHO after each pipeline: a Sentinel has none."""
+    """Connection sends an ECHO after each pipeline, which a Sentinel does not know."""
 
     def call(self, *args):
         self.socket.sendall(encode([a if isinstance(a, bytes) else str(a).encode() for a in args]))
@@ -43,7 +43,7 @@ class SentinelConnection(Connection):
 
 
 class FileNode(Node):
-    """A node that is told all in a file."""
+    """A node that is configured by a file alone."""
     face = ()
 
     def start(self, wait=True):
@@ -55,14 +55,14 @@ class FileNode(Node):
         self.run([self.program, path, *self.face], wait)
 
     def announced(self):
-        return self.door_port or self.port
+        return self.proxy_port or self.port
 
 
 class Server(FileNode):
-    def __init__(self, kind, program, port, door_port, settings):
-        self.door_port, self.lines = door_port, []
-        if door_port:
-            settings = dict(settings, **{"replica-announce-ip": "127.0.0.1", "replica-announce-port": str(door_port)})
+    def __init__(self, kind, program, port, proxy_port, settings):
+        self.proxy_port, self.lines = proxy_port, []
+        if proxy_port:
+            settings = dict(settings, **{"replica-announce-ip": "127.0.0.1", "replica-announce-port": str(proxy_port)})
         super().__init__(kind, program, port, settings)
 
     def role(self):
@@ -72,13 +72,13 @@ class Server(FileNode):
 class Sentinel(FileNode):
     face = ("--sentinel",)
 
-    def __init__(self, kind, program, port, door_port, primary_port, periods):
-        self.door_port, self.periods, self.id = door_port, periods, None
+    def __init__(self, kind, program, port, proxy_port, primary_port, periods):
+        self.proxy_port, self.periods, self.id = proxy_port, periods, None
         self.lines = ["sentinel monitor %s 127.0.0.1 %d %d" % (NAME, primary_port, QUORUM),
                       "sentinel down-after-milliseconds %s %d" % (NAME, DOWN_AFTER_MS),
                       "sentinel failover-timeout %s %d" % (NAME, FAILOVER_TIMEOUT_MS)]
-        if door_port:
-            self.lines += ["sentinel announce-ip 127.0.0.1", "sentinel announce-port %d" % door_port]
+        if proxy_port:
+            self.lines += ["sentinel announce-ip 127.0.0.1", "sentinel announce-port %d" % proxy_port]
         super().__init__(kind, program, port)
 
     def defaults(self):
@@ -94,7 +94,7 @@ class Sentinel(FileNode):
         self.id = self.id or self.call("SENTINEL", "MYID").decode()
 
     def maps(self, word):
-        """What SENTINEL MASTER, SLAVES or SENTINELS shows, as dictionaries."""
+        """The result of SENTINEL MASTER, SLAVES or SENTINELS as dictionaries."""
         reply = self.call("SENTINEL", word, NAME)
         return [dict(zip(m[::2], m[1::2])) for m in [[w.decode() for w in one] for one in (reply if word != "MASTER" else [reply])]]
 
@@ -109,9 +109,9 @@ class Sentinel(FileNode):
 
 
 class WatchedSet:
-    def __init__(self, options, sentinels, servers, with_doors=True, periods=None):
+    def __init__(self, options, sentinels, servers, with_proxies=True, periods=None):
         self.options, self.servers, self.sentinels = options, [], []
-        self.doors = Doors() if with_doors else None
+        self.proxies = Proxies() if with_proxies else None
         self.periods = SHORT if periods is None else periods
         try:
             for kind in servers:
@@ -127,25 +127,25 @@ class WatchedSet:
 
     def add_server(self, kind):
         settings = {"appendonly": "yes", "min-replicas-to-write": "1", "min-replicas-max-lag": "3"}
-        self.add(self.servers, lambda port, door: Server(kind, self.options.programs[kind], port, door, settings))
+        self.add(self.servers, lambda port, proxy: Server(kind, self.options.programs[kind], port, proxy, settings))
         if len(self.servers) > 1:
             self.servers[-1].call("REPLICAOF", "127.0.0.1", self.servers[0].announced())
             self.servers[-1].call("CONFIG", "REWRITE")
 
     def add_sentinel(self, kind):
         program, first = self.options.programs[kind], self.servers[0].announced()
-        node = self.add(self.sentinels, lambda port, door: Sentinel(kind, program, port, door, first, self.periods))
-        if self.doors:
-            self.doors.introduce(node.door, node.id[:8])
+        node = self.add(self.sentinels, lambda port, proxy: Sentinel(kind, program, port, proxy, first, self.periods))
+        if self.proxies:
+            self.proxies.introduce(node.proxy, node.id[:8])
 
     def add(self, group, make):
-        """The door is there before the node, which may call others at once."""
-        port, door, door_port = self.options.ports.take(), None, None
-        if self.doors:
-            door_port = self.options.ports.take()
-            door = self.doors.open(door_port, port)
-        node = make(port, door_port)
-        node.door = door
+        """The proxy is there before the node, which may call others at once."""
+        port, proxy, proxy_port = self.options.ports.take(), None, None
+        if self.proxies:
+            proxy_port = self.options.ports.take()
+            proxy = self.proxies.open(proxy_port, port)
+        node = make(port, proxy_port)
+        node.proxy = proxy
         group.append(node)
         return node
 
@@ -154,8 +154,8 @@ class WatchedSet:
 
     def close(self):
         complaints = [node.remove() for node in self.nodes()]
-        if self.doors:
-            self.doors.close()
+        if self.proxies:
+            self.proxies.close()
         return [text for text in complaints if text]
 
     # ---- What they believe ----
@@ -186,7 +186,7 @@ class WatchedSet:
         return len(views) == 1 and None not in views and self.followed(self.server_at(views.pop()[0]))
 
     def wait_ok(self, limit_s=60):
-        """All agree, on one primary that everybody follows."""
+        """All agree on one primary, and every other server replicates from it."""
         try:
             wait_until("all agree", self.agreed, limit_s, 0.1)
         except Failed as problem:
@@ -216,11 +216,11 @@ class WatchedSet:
             sentinel.call("SENTINEL", "SET", NAME, "quorum", QUORUM if leader in (None, sentinel) else NEVER)
 
     def part(self, *nodes):
-        self.doors.part([node.door for node in nodes])
+        self.proxies.part([node.proxy for node in nodes])
 
 
 def leaders(sentinels):
-    """{epoch: run ids of who was elected in it}, {(epoch, voter): run ids that it voted for}: from their logs."""
+    """{epoch: run ids of those elected in it}, {(epoch, voter): run ids that it voted for}: from their logs."""
     elected, votes = {}, {}
     for sentinel in sentinels:
         heard = epoch = 0

@@ -1,7 +1,8 @@
-"""writers.py - clients that ask Sentinels for the primary, write, and remember what all its replicas are known to have.
+"""writers.py - clients that get the primary from Sentinels, write, and record what all its replicas are known to
+have.
 
-A promoted replica is the one that has most, as far as Sentinels know: that is seconds old. So a write counts as acknowledged when
-every replica has it, not just one.
+A promoted replica is the one with most data, as far as Sentinels know: their knowledge is seconds old. So a write
+counts as acknowledged when every replica has it, not just one.
 """
 import os
 import random

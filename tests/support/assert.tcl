@@ -51,10 +51,10 @@ proc tags {list body} {
     }
 }
 
-# --tags "slow -needs:debug": without the denied ones, and with at least one of the others, if there are any. A
-# block around tests may have none of the wanted ones yet, so that is decided by the tests within it.
+# --tags "slow -needs:debug": without the denied ones, and with at least one of the others, if there are any. A block
+# around tests may have none of the wanted ones yet, so the tests within it decide.
 #
-# What the way of running rules out (nobody asked for that) is told as skipped: a test by its name, a block as one.
+# Tests that the options or the environment exclude are reported as skipped: a test by its name, a block as one.
 proc tags_wanted {tags {name {}}} {
     set denied {}
     foreach t $::options(tags) {
@@ -84,7 +84,7 @@ proc report_failure {name message how {log {}}} {
     tell fail $name $where $message $log
 }
 
-# file:line of a failed test. Tcl knows the line within the test's body; where that body stands, the file tells.
+# file:line of a failed test. Tcl knows the line within the test's body; the file gives the line of that body.
 proc failure_place {how} {
     set text [read_file $::test_file]
     # Short bodies are found anywhere, so the search begins at the name.
@@ -120,7 +120,7 @@ proc assert_no_match {pattern actual {detail {}}} {
     if {[string match $pattern $actual]} { fail "'$actual' matches '$pattern'[detail_of $detail]" }
 }
 
-# The body must raise an error whose text matches the glob pattern.
+# The body must raise an error with a text that matches the glob pattern.
 proc assert_error {pattern body {detail {}}} {
     if {![catch {uplevel 1 $body} message how]} { fail "expected an error like '$pattern', got '$message'[detail_of $detail]" }
     if {![string match $pattern $message]} { fail "expected an error like '$pattern', got '$message'[detail_of $detail]" }
@@ -152,8 +152,8 @@ proc assert_type {type key} { assert_equal $type [r type $key] "type of $key" }
 
 proc assert_refcount {count key} { assert_equal $count [r object refcount $key] "refcount of $key" }
 
-# Waits end early when what they wait for happens, so patience costs only failures; a busy machine needs more of it than
-# the numbers in the tests say.
+# Waits end early when their condition becomes true, so long limits cost only failures; a busy machine needs longer
+# ones than the numbers in the tests.
 set patience 3
 
 # wait_for_condition tries delay_ms expression else script
@@ -217,7 +217,7 @@ proc numbers {from to} {
     return $list
 }
 
-# So many bytes (a number between min and max of them), of any value or only of letters and digits.
+# Random bytes (a number between min and max of them), of any value or only letters and digits.
 proc randstring {min max {kind binary}} {
     set alphabet abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
     set out {}

@@ -17,8 +17,9 @@
 namespace eval resp {
     variable next 0
     variable state ;# array: fd, host, port, deferred, pushes, by client name
-    # I/O threads of a server tell of their connections in no order: what comes behind a `close` may be heard before it. So
-    # that tests need not wait for the end of each client, it is given so many milliseconds.
+    # I/O threads of a server handle their connections in no common order: a later request on another connection may
+    # be handled before a `close`. So that tests need not wait for the end of each client, a close waits this many
+    # milliseconds.
     variable close_ms 0
 }
 
@@ -122,7 +123,7 @@ proc resp::takePush {name} {
     return $reply
 }
 
-# The event loop is asked, as only it can tell without reading: 1 ms is enough for what has already arrived.
+# Only the event loop can report this without reading: 1 ms is enough for bytes that have already arrived.
 proc resp::pending {fd} {
     if {[chan pending input $fd] > 0} { return 1 }
     fileevent $fd readable [list apply {{fd} {
@@ -164,7 +165,7 @@ proc resp::parse {fd pushVar {nested 0}} {
             return [resp::items $fd $rest]
         }
         | {
-            resp::items $fd [expr {$rest * 2}] ;# attributes are for those who ask; the reply follows
+            resp::items $fd [expr {$rest * 2}] ;# attributes are skipped; the reply follows
             return [resp::parse $fd isPush $nested]
         }
         default { error "this is no RESP: [string range $line 0 60]" }

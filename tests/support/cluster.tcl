@@ -78,7 +78,7 @@ proc cluster_line {k of} {
     return {}
 }
 
-# What a node believes, without what differs from node to node.
+# A node's view of the cluster, without what differs from node to node.
 proc cluster_view {k} {
     set view {}
     foreach line [split [string trim [r [n $k] cluster nodes]] \n] {
@@ -87,7 +87,7 @@ proc cluster_view {k} {
     return [lsort $view]
 }
 
-# All nodes are ok and see the same, with nobody failed; `alive` are those that are asked (all, when it is not given).
+# All nodes are ok and see the same, with no failed node; `alive` are the nodes that are checked (all by default).
 proc wait_cluster_ok {count {alive {}}} {
     if {$alive eq {}} { for {set k 0} {$k < $count} {incr k} { lappend alive $k } }
     foreach k $alive {
@@ -98,7 +98,7 @@ proc wait_cluster_ok {count {alive {}}} {
     }
 }
 
-# The number of the node that owns the slot, as node k sees it; -1: nobody does.
+# The number of the node that owns the slot, as node k sees it; -1: no owner.
 proc cluster_owner {k slot count} {
     foreach range [r [n $k] cluster slots] {
         lassign $range first last primary

@@ -1,5 +1,5 @@
-# An import of slots, played by the test: a client that brings keys of slot 3300 ({b}) from node 0 to node 1, whose
-# replica is node 3. Keys of {a} are node 1's own. On top of support/cluster.tcl.
+# An import of slots, played by the test: a client that sends keys of slot 3300 ({b}) from node 0 to node 1, whose
+# replica is node 3. Keys of {a} are node 1's own. It is built on support/cluster.tcl.
 
 set ::link {}
 
@@ -14,7 +14,7 @@ proc import_begin {letter} {
 
 proc import_say {word} { $::link cluster syncslots $word }
 
-# Words from the target, but for those that only tell that it lives.
+# Messages from the target, without keepalives.
 proc import_hear {} {
     while {[set word [lindex [$::link read] 2]] eq "ACK"} {}
     return $word
@@ -43,7 +43,7 @@ proc import_begin_and_fill {letter} {
     import_here 3
 }
 
-# A rewrite of node k's append-only file may be under way or due, as after a full synchronization: it comes to its end.
+# A rewrite of node k's append-only file may be under way or due, as after a full synchronization: waits for its end.
 proc wait_no_rewrite {k} {
     wait_for_condition 200 50 {[s [n $k] aof_rewrite_in_progress] == 0 && [s [n $k] aof_rewrite_scheduled] == 0} else { fail "node $k goes on rewriting its file" }
 }
@@ -69,7 +69,7 @@ proc wait_import {k state message} {
     assert_match $message [import_job $k message]
 }
 
-# So many keys are to be seen, all of {a}.
+# So many keys are visible, all of {a}.
 proc only_own_keys {k count} {
     set at [n $k]
     assert_equal $count [r $at dbsize]

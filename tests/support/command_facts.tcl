@@ -1,4 +1,4 @@
-# What COMMAND INFO and COMMAND DOCS say of commands, as dicts to compare servers by: source it where it is needed.
+# The facts of COMMAND INFO and COMMAND DOCS as dicts, to compare servers. Source it where it is needed.
 
 # name arity flags keys categories tips key-specs, as a list for each command; subcommands included.
 proc info_facts {entries} {

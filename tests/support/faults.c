@@ -39,7 +39,7 @@ static int readPlan(char *call, int *error, int *skip, int *count, char *pattern
     return n > 0 && sscanf(line, "%15s %d %d %d %127s", call, error, skip, count, pattern) == 5;
 }
 
-/* How many calls have come before this one. */
+/* The number of earlier calls. */
 static int countCall(void) {
     char path[512];
     struct stat st;

@@ -8,7 +8,7 @@
 #   beside_modules {NAME ...} OPTIONS body both servers at once; `both COMMAND ...` asks both, their answers must be the
 #                                          same, and it returns ours
 
-# Under a name that tells the sources, so that a build that is there is a right one; several may build it at once.
+# The name depends on the sources, so that an existing build is always up to date; several tests may build it at once.
 proc module_so {name} {
     set source [file normalize $::support/../modules/$name.c]
     set src [file normalize $::support/../../src]
@@ -44,7 +44,7 @@ proc with_modules {names options body} {
     foreach kind $kinds {
         set run [dict merge [dict remove $options kinds] [list kind $kind overrides $overrides]]
         set suffix [expr {$kind eq {ours} ? {} : ", $kind"}]
-        # The names of tests tell whose they are.
+        # The names of tests contain the kind of the server.
         set named [regsub -all -line {^(\s*test\s+\{)(.*?)(\}\s+\{)} $body "\\1\\2$suffix\\3"]
         uplevel 1 [list set kind $kind]
         uplevel 1 [list start_servers [list module $run] $named]

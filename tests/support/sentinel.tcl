@@ -100,7 +100,7 @@ proc stop_server {name {signal TERM}} {
     if {![wait_file [srv $level dir]/exit 15000]} { fail "$name did not end" }
 }
 
-# And starts it again, with its files.
+# Starts it again, with its files.
 proc start_server_again {name} {
     set level [at $name]
     set at [expr {[llength $::servers] - 1 + $level}]

@@ -9,7 +9,7 @@ set ::server_count 0
 set ::next_port 0
 set ::restart_mark "--- restarted by the test ---"
 
-# ---- Who is who ------------------------------------------------------------------------------------------------
+# ---- The servers by level ---------------------------------------------------------------------------------------
 
 # srv ?level? field
 proc srv {args} {
@@ -38,7 +38,7 @@ proc wait_for_blocked {n} {
     wait_for_condition 1000 10 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
 }
 
-# A client that waits in the command, when it is sure that it does. Closed by `answer`.
+# A client that waits in the command; it is known to be blocked. `answer` closes it.
 proc blocked_client {args} {
     set before [s blocked_clients]
     set client [valkey_deferring_client]
@@ -112,7 +112,7 @@ proc config_lines {overrides tested} {
     return $lines
 }
 
-# What EVENT_BACKEND says for this file: {} is the server's own choice, which `both` leaves to every second seed.
+# The value of EVENT_BACKEND for this file: {} is the server's own choice, which `both` leaves to every second seed.
 proc event_backend {} {
     set wanted [expr {[info exists ::env(EVENT_BACKEND)] ? $::env(EVENT_BACKEND) : {}}]
     if {$wanted ne {both}} { return $wanted }
@@ -162,7 +162,7 @@ proc start_server {options body} {
     }
 }
 
-# Somebody else may take the port between our look and the server's bind: then another one is tried.
+# Another process may take the port between our check and the server's bind: then another port is tried.
 proc bring_up {o} {
     foreach try {1 2 3 4 5} {
         lappend ::servers [launch $o]
@@ -217,7 +217,7 @@ proc valgrind_command {} {
     return $command
 }
 
-# Ready when it says so in its log (or answers, should the log level hide that).
+# The server is ready when its log says so (or when it replies, should the log level hide that).
 proc wait_until_ready {{level 0}} {
     set deadline [expr {[clock milliseconds] + 1000 * ($::options(valgrind) ? 60 : 20)}]
     set dir [srv $level dir]
@@ -237,7 +237,7 @@ proc wait_until_ready {{level 0}} {
     error "the server was not ready in time\n[tail [srv $level log] 15]"
 }
 
-# Who answers may be somebody else, who was faster to take the port: the server ends then, in a moment.
+# The reply may come from another process, which was faster to take the port: our server exits then, a moment later.
 proc is_another_server {client pid} {
     if {[catch {$client info server} text] || ![regexp {process_id:(\d+)} $text - its]} { return 0 }
     return [expr {$its != $pid}]
@@ -250,7 +250,7 @@ proc log_says_ready {log} {
     return [expr {[string first "Ready to accept connections" $text [expr {max($start, 0)}]] >= 0}]
 }
 
-# Ends a server and says what was wrong with its end, or {}.
+# Stops a server and returns what was wrong with its end, or {}.
 proc stop {server {signal TERM}} {
     catch {[dict get $server client] close}
     set dir [dict get $server dir]
@@ -311,7 +311,7 @@ proc server_of_kind {kind} {
     error "there is no kind $kind of servers"
 }
 
-# Every test in it is told as skipped, by its name.
+# Every test in it is reported as skipped, by its name.
 proc skip_tests_of {body reason} {
     set names [regexp -all -inline -line {^\s*test\s+[\{"](.*?)[\}"]\s+\{} $body]
     if {![llength $names]} { tell skip "a block of tests" $reason }
@@ -355,7 +355,8 @@ proc log_problem {log} {
     return {}
 }
 
-# Starts the server anew on the same port, files and log. `how` is the signal that ends it: TERM lets it save.
+# Restarts the server on the same port, with the same files and log. `how` is the signal that ends it: TERM lets it
+# save.
 proc restart_server {{level 0} {how TERM}} {
     set server [lindex $::servers end[expr {$level < 0 ? $level : ""}]]
     set problem [stop $server $how]
@@ -384,8 +385,8 @@ proc recover_servers {first_client} {
     }
 }
 
-# A new connection that is served: as long as the server has not noticed that other clients are gone, it may refuse one more
-# (maxclients).
+# A new connection that is served: as long as the server has not noticed that other clients have closed, it may refuse
+# one more (maxclients).
 proc reconnect_client {client} {
     for {set i 0} {$i < 100} {incr i} {
         $client reconnect
@@ -397,7 +398,7 @@ proc reconnect_client {client} {
     }
 }
 
-# A second server with the same configuration file tells what the directives were.
+# A second server with the same configuration file shows the original values of the directives.
 proc restore_directives {server} {
     set client [dict get $server client]
     fconfigure [$client channel] -blocking 0 ;# a server that hangs is left as it is
@@ -433,8 +434,8 @@ proc wait_readable {channel timeout_ms} {
     return $::channel_is_readable
 }
 
-# --host/--port: somebody else's server, whose data is thrown away. Overrides are set, and later put back, by
-# CONFIG SET; a block with one that cannot be set at run time is skipped (0).
+# --host/--port: an external server, whose data is deleted. Overrides are set, and later reset, by CONFIG SET; a block
+# with one that cannot be set at run time is skipped (0).
 proc borrow_server {o} {
     set c [resp::connect $::options(host) $::options(port)]
     set before {}
@@ -503,7 +504,7 @@ proc other_face {name args} {
     return [list $code $output]
 }
 
-# A program that stands beside the server's (valkey-cli, valkey-benchmark), or {} when there is none.
+# A program beside the server's (valkey-cli, valkey-benchmark), or {} when there is none.
 proc tool_path {name} {
     set path [file join [file dirname $::options(server)] $name]
     return [expr {[file executable $path] ? $path : {}}]

@@ -7,14 +7,14 @@ proc need_terminal {} {
     if {[auto_execok script] eq {} || [auto_execok stty] eq {}} { skip "no script(1) to make a terminal" }
 }
 
-# Of the sessions that follow. Without colours, so that what is seen is the text alone.
+# The environment of the following sessions, without colours, so that the output is text alone.
 set ::columns 100
 set ::term xterm
 set ::environment "NO_COLOR=1"
 
 # ---- A session: keys in, text out ------------------------------------------------------------------------------
 
-# With -t, completion waits for a server that is slow because the machine is.
+# With -t, completion waits for a server that is slow because the machine is busy.
 proc session_start {args} {
     terminal_start [join [list $::cli -h [srv host] -p [srv port] -t 60 {*}$args] { }]
 }
@@ -36,8 +36,8 @@ proc type {keys} {
     flush $::terminal
 }
 
-# Waits until what has come since the last `type` matches. libedit draws only what has changed, so long lines must
-# not be looked for as a whole. The colour of hints, which each of their characters has, is passed over.
+# Waits until the output since the last `type` matches. libedit draws only what has changed, so long lines must not be
+# searched as a whole. The colour of hints, which each of their characters has, is skipped.
 proc see {pattern} {
     for {set i 0} {$i < 600} {incr i} {
         append ::seen [read $::terminal]
@@ -72,7 +72,7 @@ proc with_columns {columns body} {
     try { uplevel 1 $body } finally { set ::columns $before }
 }
 
-# All that comes until the prompt is there again, behind the line as libedit draws it.
+# All output until the next prompt, after the line as libedit draws it.
 proc answer_to {line} {
     type "$line\r"
     see "\n[prompt]"

@@ -1,4 +1,4 @@
-"""What the scripts in tests/unit/tls.tcl begin with: TLS clients of Python's ssl module.
+"""The beginning of the scripts in tests/unit/tls.tcl: TLS clients of Python's ssl module.
 
 PORT is the TLS port, PLAIN the other one; certificates are files of the current folder.
 """
@@ -39,7 +39,7 @@ def request(*words):
 
 
 def take(s, n):
-    """n bytes, or what came before the end."""
+    """n bytes, or fewer at the end."""
     parts = []
     while n:
         part = s.recv(min(n, 1 << 16))
@@ -70,7 +70,7 @@ def ask(s, *words):
 
 
 def outcome(make, *words):
-    """What a client gets that may be turned away: a reply, or `refused`."""
+    """The result for a client that may be refused: a reply, or `refused`."""
     try:
         with make() as s:
             return ask(s, *(words or ["PING"])) or "refused"

@@ -44,7 +44,7 @@ proc fill_all {level} {
     r $level xadd stream:empty 5-5 a b
     r $level xdel stream:empty 5-5
     r $level xgroup create stream:new g $ mkstream
-    # Entries that are pending and gone: deleted, trimmed, and both with nothing left.
+    # Entries that are pending and deleted or trimmed, and both with nothing left.
     foreach key {stream:deleted stream:trimmed stream:both stream:drained} {
         for {set i 1} {$i <= 12} {incr i} { r $level xadd $key 7-$i f $i }
         r $level xgroup create $key g 0
@@ -65,7 +65,7 @@ proc integers {n} {
 }
 proc elements {n} { return [lmap i [integers $n] { expr {$i % 3 ? "e$i" : $i} }] }
 
-# What a key holds, for a comparison: independent of its encoding, and of the order where there is none.
+# The value of a key for a comparison: independent of its encoding, and of the order where there is none.
 proc content {level key} {
     switch [r $level type $key] {
         string { return [r $level get $key] }
@@ -78,7 +78,7 @@ proc content {level key} {
     }
 }
 
-# Without what depends on the server's way to store it, or on its version.
+# Without what depends on the server's encoding or version.
 proc stream_facts {level key} {
     set facts [r $level xinfo stream $key full count 0]
     dict unset facts radix-tree-keys

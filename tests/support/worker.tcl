@@ -1,4 +1,4 @@
-# Runs one test file in a process of its own, and tells tests/run what happens in lines of the form
+# Runs one test file in a process of its own, and reports events to tests/run in lines of the form
 #   @<base64 of a Tcl list: event arguments...>
 # Anything else that a test prints is passed through. The events are at `proc event` in tests/run.
 #

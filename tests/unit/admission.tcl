@@ -1,8 +1,9 @@
-# Which error a request gets when several rules object to it: the order of the table in src/command/admission.c. Every
-# kind of client sends every kind of request in every state of the server, so that each pair of rules that can both apply
-# meets. What is expected follows from the list of rules below; a living Valkey 9.1 is asked the same, where there is one.
+# The error of a request that several rules refuse: the order of the table in src/command/admission.c. Every kind of
+# client sends every kind of request in every state of the server, so that each pair of rules that can both apply
+# meets. The expected error follows from the list of rules below; a running Valkey 9.1, where there is one, must give
+# the same.
 
-# In order; what the error begins with.
+# The rules in their order, with the beginning of the error.
 set rules {
     noauth    {NOAUTH Authentication required.}
     unknown   {ERR unknown command 'nosuch'*}
@@ -26,9 +27,9 @@ set requests {nosuch set {debug sleep 0} {watch k} {set k v} {get k} {del k} pin
 set clients {plain noauth limited pubsub monitor multi {limited pubsub} {limited monitor} {limited multi} {pubsub monitor}
     redirect {redirect limited} {redirect multi} {redirect pubsub}}
 
-# Does this rule object to such a request? `state` is a list of oom, misconf, noreplicas, replica (whose primary cannot be
-# reached), stale (one that must not show its data), loading, busy. In the middle of a long command memory is not looked at:
-# nothing can be evicted then.
+# Whether this rule refuses such a request. `state` is a list of oom, misconf, noreplicas, replica (its primary cannot
+# be reached), stale (a replica that must not show its data), loading, busy. During a long command memory is not
+# checked: nothing can be evicted then.
 proc objects {rule client request state} {
     set name [lindex $request 0]
     set data [expr {$request in {{set k v} {get k} {del k}}}]
@@ -55,7 +56,7 @@ proc objects {rule client request state} {
     }
 }
 
-# What it is answered: the first rule that objects, `runs` when none does.
+# The expected answer: the first rule that refuses, or `runs`.
 proc expected {client request state} {
     foreach {rule error} $::rules {
         if {[objects $rule $client $request $state]} { return $rule }
@@ -93,7 +94,7 @@ proc open_client {kind} {
     return $c
 }
 
-# With `pubsub` it may subscribe, but nothing else: so MONITOR comes first.
+# With `pubsub` it may only subscribe, so MONITOR comes first.
 proc open_clients {} {
     set all {}
     foreach kind $::clients {
@@ -143,7 +144,7 @@ proc prepare {} {
     r acl setuser limited on >pw ~* &* +@all -set -debug -watch
 }
 
-# Saving fails from now on: its folder has gone. Back in the old one, the failure stays.
+# From now on saving fails, because its folder is deleted. After the change back to the old folder the failure stays.
 proc break_saving {} {
     set dir [lindex [r config get dir] 1]
     file mkdir $dir/gone
@@ -189,7 +190,7 @@ proc in_state {state body} {
     r config set min-replicas-to-write 0
 }
 
-# All states that the innermost server can be in; a dict of state to what ask_all says.
+# All states that the innermost server can be in; a dict of state to the result of ask_all.
 proc ask_in_states {states} {
     prepare
     set all [open_clients]
@@ -260,7 +261,7 @@ proc ask_scripts {expectedvar} {
 
 # ---- EXEC, and commands that are tried again ---------------------------------------------------------------------
 
-# What EXEC is answered in a state that came after its commands were queued.
+# The replies of EXEC in a state that began after its commands were queued.
 proc ask_exec {states} {
     set found {}
     foreach state $states {
@@ -272,7 +273,7 @@ proc ask_exec {states} {
             in_state $state {
                 set reply [ask $c exec]
                 if {![regsub {^EXECABORT Transaction discarded because of: } $reply {} reply]} { set reply runs }
-                # That was its end.
+                # The transaction is over.
                 lappend rest [rule_of [ask $c discard]] [ask $c discard]
             }
             dict set found "$state: $queued" [concat [rule_of $reply] $rest]

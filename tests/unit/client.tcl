@@ -222,7 +222,7 @@ start_server {tags {client}} {
         set c [valkey_client]
         $c write "HELLO 3\r\n"
         assert_equal %7 [$c rawread]
-        # Behind three lines of name and value each: an array of one map, whose last value is an array, too.
+        # After three lines of name and value each comes an array of one map, whose last value is an array too.
         while {[set line [$c rawread]] ne "*0"} {}
         $c get nosuchkey
         $c write "GET nosuchkey\r\n"
@@ -335,7 +335,7 @@ start_server {tags {client memory external:skip} overrides {loglevel notice}} {
 
     test {an idle client takes little memory: no buffers, no optional parts} {
         bytes_per_idle_client ping ;# what stays: pools, tables that have grown
-        # What stands for a connection that an I/O thread has.
+        # The struct that represents a connection owned by an I/O thread.
         set port [expr {[config_get io-threads] > 1 ? 192 : 0}]
         assert_lessthan [bytes_per_idle_client ping] [expr {560 + $port}]
         assert_lessthan [bytes_per_idle_client client setname somebody] [expr {640 + $port}]

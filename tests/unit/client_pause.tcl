@@ -1,4 +1,4 @@
-# CLIENT PAUSE: who waits and who does not, and that the data stands still; import mode.
+# CLIENT PAUSE: which clients wait, and that the data does not change; import mode.
 
 start_server {tags {pause}} {
     test {CLIENT PAUSE refuses wrong arguments} {

@@ -1,5 +1,5 @@
-# The command table as a client sees it: every entry is complete, agrees with itself, and is enforced. The tests walk
-# over whatever commands the server has, so that a new one is checked without a line here.
+# The command table as a client sees it: every entry is complete, consistent, and enforced. The tests go through all
+# commands of the server, so that a new one is checked without a line here.
 
 # Flattens COMMAND's reply, subcommands included, to dicts.
 proc table_entries {entries} {
@@ -22,7 +22,7 @@ proc offenders {entries condition} {
     return $names
 }
 
-# The words that call an entry.
+# The arguments that call an entry.
 proc words_of {name} { return [split $name |] }
 
 # Shard channels are found by the same positions as keys, but are none.
@@ -55,7 +55,7 @@ start_server {tags {commands}} {
     }
 
     test {the arity of a command counts the words of its name} {
-        # The arity counts the name; that of a subcommand counts both words.
+        # The arity counts the name; the arity of a subcommand counts both words.
         assert_equal {} [offenders $table {abs($arity) >= [llength [words_of $name]]}]
     }
 
@@ -119,7 +119,7 @@ start_server {tags {commands}} {
         set checked 0
         foreach e $table {
             dict with e {}
-            # With a fixed number of arguments and keys, nothing else in the command can matter.
+            # With a fixed number of arguments and keys, no other argument matters.
             if {$arity <= 0 || $first == 0 || $last < 0 || "movablekeys" in $flags || [names_channels $specs]} continue
             set words [words_of $name]
             set expected {}

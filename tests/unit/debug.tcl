@@ -1,4 +1,4 @@
-# DEBUG: who may use it, and each of its subcommands.
+# DEBUG: the right to use it, and each of its subcommands.
 
 set refused "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it\
     from a local connection, otherwise you need to set this option in the configuration file, and then restart\

@@ -8,7 +8,8 @@ set unavailable "*Active defragmentation cannot be enabled: it requires a Valkey
 
 proc can_defrag {} { return [string match jemalloc* [s mem_allocator]] }
 
-# What fill_all leaves out: expiring keys and fields, consumers with much to do, and large values of each encoding.
+# Adds what fill_all leaves out: expiring keys and fields, consumers with many entries, and large values of each
+# encoding.
 proc fill_more {} {
     set soon [expr {[clock seconds] + 100000}]
     for {set i 0} {$i < 300} {incr i} { r set expiring:$i [string repeat e $i] exat [expr {$soon + $i}] }
@@ -91,7 +92,7 @@ proc random_commands {count} {
     return $commands
 }
 
-# Runs them; answers what came of it.
+# Runs the commands and returns their replies.
 proc run_commands {commands} {
     r flushall
     r xgroup create stream g 0 mkstream
@@ -319,7 +320,7 @@ start_server $fragmented {
         r eval [dict get $fragment_scripts strings] 0
         config_set active-defrag-threshold-lower 100
         config_set activedefrag yes
-        # It may take 12 ms altogether. What it says at its end counts: tables that shrink behind it change the ratio again.
+        # It may take 12 ms in all. The figures at its end count: tables that shrink after it change the ratio again.
         wait_for_log "Active defrag done"
         assert_morethan [s total_active_defrag_time] 0
         wait_for_condition 500 20 {[s active_defrag_running] == 0} else { fail "does not end" }

@@ -1,4 +1,4 @@
-# maxmemory: what goes when there is no room, what is refused, and how close the choice comes to the best one.
+# maxmemory: which keys are evicted, which commands are refused, and how close the choice is to the best one.
 
 set policies {volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random}
 set oom "OOM command not allowed when used memory > 'maxmemory'."
@@ -30,10 +30,10 @@ proc no_limit {policy} {
     r config resetstat
 }
 
-# From now on there is room for so many bytes more.
+# Sets maxmemory to this many bytes above the memory in use.
 proc limit_at {more} { config_set maxmemory [expr {[s used_memory] + $more}] }
 
-# INFO's own reply comes on top.
+# The reply of INFO is added to the memory in use.
 proc assert_below_limit {} { assert_lessthan_equal [s used_memory] [expr {[config_get maxmemory] + 65536}] }
 
 start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
@@ -276,8 +276,8 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
     no_limit noeviction
 }
 
-# Five generations of keys, the youngest last; then so many new keys that half of the old ones must go. How many of
-# those that went would have gone if the order of age had been kept.
+# Five generations of keys, the youngest last; then enough new keys that half of the old ones must be evicted. Returns
+# how many of the evicted keys would have been evicted in exact order of age.
 proc lru_quality {} {
     set generation 4000
     no_limit allkeys-lru

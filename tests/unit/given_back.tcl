@@ -1,8 +1,8 @@
-# Requests that must not run yet, since one before them blocks or waits for the end of a pause: they go back in front of
-# what has not been parsed, whatever their form, and run when their time comes, once and in order.
+# Requests that must not run yet, because one before them blocks or waits for the end of a pause: they are put back
+# before the unparsed input, in any form, and run once and in order when the wait ends.
 
 start_server {tags {protocol}} {
-    # In every form that a request can have, from the first of them on and from the middle; the last one is cut off, or
+    # In every form that a request can have, from the first one and from the middle; the last one is cut off, or
     # breaks the protocol.
     test {any requests behind several blocking ones run in order} {
         set big [string repeat b 40000]
@@ -19,7 +19,7 @@ start_server {tags {protocol}} {
                     lappend expected [list z m$blocks $blocks]
                     incr blocks
                 }
-                # The big one is rare: where there is none, requests go back as they came.
+                # The big request is rare: without one, requests are put back as they came.
                 set form [randomInt [expr {$i % 2 ? [llength $forms] / 2 : [llength $forms] / 2 - 1}]]
                 append bytes [lindex $forms [expr {$form * 2}]]
                 lappend expected [lindex $forms [expr {$form * 2 + 1}]]

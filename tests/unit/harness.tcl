@@ -267,7 +267,7 @@ proc nested {fixture args} {
                     {*}$args 2>@1} output how]} {
         set code [lindex [dict get $how -errorcode] 2]
     }
-    # What it kept is of no use to anybody.
+    # Its folder is of no use.
     if {[regexp {Logs and files are in (\S+)} $output -> kept]} { file delete -force $kept }
     return [list $code $output]
 }
@@ -287,7 +287,7 @@ proc counts {result} {
 
 tags {external:skip harness} {
     test {report: every kind of failure, with its place} {
-        # The whole log: how often the server is asked whether it is ready, each time with lines of its own, varies.
+        # The whole log: the number of readiness checks, each with log lines of its own, varies.
         set result [nested failing --dump-logs]
         assert_equal {2 7} [counts $result]
         set output [lindex $result 1]
@@ -409,7 +409,7 @@ proc utility {args} {
     return [list $code $output]
 }
 
-# What utils/test/sums.sh makes of programs that printed these texts and ended with these exit codes.
+# The output of utils/test/sums.sh for programs that printed these texts and ended with these exit codes.
 proc added_up {args} {
     set utils [file join [file dirname [file dirname $::support]] utils]
     set script ". $utils/test/sums.sh\n"

@@ -1,7 +1,7 @@
 # Key changes as messages: the directive, the channels, and the events of commands, compared with Valkey's.
 
-# What the subscriber has been told so far: event and key of every __keyevent message, or the bare list of
-# messages. Its own ECHO marks the end.
+# What the subscriber has received so far: event and key of every __keyevent message, or the bare list of messages.
+# Its own ECHO marks the end.
 proc told {c} {
     $c deferred 1
     $c echo the-end
@@ -17,7 +17,7 @@ proc listener {} {
     return $c
 }
 
-# Everything that these commands tell, one line per command, from a server of its own.
+# All events of these commands, one line per command, from a server of its own.
 proc events_of {commands} {
     set c [listener]
     set lines {}
@@ -625,7 +625,7 @@ set groups {
     }
 }
 
-# As the comparison shows them, for where there is nothing to compare with.
+# The events as the comparison shows them, for where there is no oracle.
 start_server {tags {keyspace-events needs:debug external:skip}} {
     test {a time in the past: expired, and hexpired} {
         r debug set-active-expire 0

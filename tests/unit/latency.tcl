@@ -111,7 +111,7 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
 }
 
 start_server {tags {latency needs:debug} overrides {appendonly yes appendfsync always latency-monitor-threshold 1}} {
-    # A disk that takes less than a millisecond for all of these is hard to find; the test goes on until it sees one.
+    # Hardly any disk takes less than a millisecond for all of these; the test continues until it sees an event.
     test {LATENCY: writes and syncs of the append-only file have events} {
         set value [string repeat x 4000000]
         wait_for_condition 1000 10 {[r set k $value] eq "OK" && [string match *aof-fsync-always* [r latency latest]] && [string match *aof-write* [r latency latest]]} else {

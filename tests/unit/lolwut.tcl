@@ -1,4 +1,4 @@
-# LOLWUT: a drawing of the size that was asked for, and the version.
+# LOLWUT: a drawing of the requested size, and the version.
 
 start_server {tags {lolwut}} {
     set version [s valkey_version]

@@ -15,7 +15,7 @@ proc holder {name kib args} {
     return $c
 }
 
-# Sends a command whose answer is several messages and reads them.
+# Sends a command whose reply is several messages and reads them.
 proc answers {c n args} {
     $c deferred 1
     $c {*}$args
@@ -77,7 +77,7 @@ start_server {overrides {hide-user-data-from-log no} tags {client}} {
         r set big [string repeat x 100000]
         config_set maxmemory-clients 1mb
         set evicted [s evicted_clients]
-        # Output that nobody reads.
+        # Output that is not read.
         set c [valkey_deferring_client]
         fconfigure [$c channel] -blocking 0
         for {set i 0} {$i < 2000} {incr i} { catch {$c get big} }

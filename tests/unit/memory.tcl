@@ -133,7 +133,7 @@ start_server {tags {memory external:skip}} {
         assert_morethan [dict get $stats dataset.percentage] [expr {[config_get io-threads] > 1 ? 50 : 80}]
     } {} {needs:debug}
 
-    # It is not asked each time, as that takes long.
+    # The allocator's figures are cached, because reading them takes long.
     test {the allocator's figures in INFO are at most some milliseconds old} {
         if {![string match jemalloc* [s mem_allocator]]} { skip "the allocator says nothing" }
         r flushall sync

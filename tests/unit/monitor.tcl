@@ -88,7 +88,7 @@ start_server {tags {monitor}} {
         assert_error "ERR Replica can't interact with the keyspace" { $c publish a b }
         assert_equal PONG [$c ping]
         assert_equal {0 127.0.0.1 {"ping"}} [next_line $c]
-        # To be told again would be nothing new.
+        # A second MONITOR changes nothing.
         $c write [resp::encode {monitor}][resp::encode {ping again}]
         assert_equal again [$c read]
         assert_equal {0 127.0.0.1 {"ping" "again"}} [next_line $c]

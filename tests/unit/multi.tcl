@@ -14,7 +14,7 @@ proc field {id name} { return [dict get [fields_of $id] $name] }
 
 proc watching {} { return [list [s watching_clients] [s total_watched_keys]] }
 
-# What EXEC replies to a client that watches `key` while `body` runs: {} or PONG.
+# The reply of EXEC to a client that watches `key` while `body` runs: {} or PONG.
 proc after_watch {c keys body} {
     $c watch {*}$keys
     uplevel 1 $body
@@ -536,7 +536,7 @@ start_server {tags {multi}} {
             r select 0
             after 20
             assert_equal PONG [after_watch $c k {r swapdb 0 9}]
-            # What lived when the watch began does not.
+            # A key that existed when the watch began does not any more.
             r flushall
             r set k 1 px 50
             assert_equal {} [after_watch $c k {after 80; r swapdb 0 9}]

@@ -1,7 +1,7 @@
 # The wire: how requests may be written and cut up, what is refused, and what happens to the requests behind one
 # that blocks, closes or mutes its client.
 
-# Everything that comes back for raw bytes, until the server is silent or closes (then with EOF at the end).
+# All bytes that the server sends in reply to raw bytes, until it is silent or closes (then with EOF at the end).
 proc raw {bytes {piece 0} {probe "ECHO the-end\r\n"}} {
     set c [valkey_client]
     set fd [$c channel]
@@ -12,7 +12,7 @@ proc raw {bytes {piece 0} {probe "ECHO the-end\r\n"}} {
     } else {
         $c write $bytes
     }
-    # A request of our own at the end tells where the answers stop; a closed connection cannot take it.
+    # A request of our own marks where the replies end; a closed connection cannot take it.
     catch {$c write $probe}
     set out {}
     while {[gets $fd line] >= 0} {

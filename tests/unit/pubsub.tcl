@@ -1,6 +1,6 @@
 # Channels, patterns and shard channels; what a subscriber may do; messages in both protocols; limits of output.
 
-# Sends a command whose answer is several messages and returns that many.
+# Sends a command whose reply is several messages and returns that many.
 proc answers {c n args} {
     $c deferred 1
     $c {*}$args
@@ -244,7 +244,7 @@ start_server {tags {pubsub}} {
         assert_equal {pmessage __keyspace* __keyspace@0__:no2 keymiss} [$c read]
         assert_equal {} [$c read]
         assert_equal {pmessage __keyspace* __keyspace@0__:no3 keymiss} [$c read]
-        # Held back when its client goes away.
+        # Unsubscribed when its client disconnects.
         $c write "MGET no1 no2\r\nQUIT\r\n"
         $c close
         config_set notify-keyspace-events {}
@@ -339,7 +339,7 @@ start_server {tags {pubsub}} {
         config_set $name "normal 0 0 0 pubsub 0 0 0"
     }
 
-    # More than the socket takes, though nobody reads it.
+    # More than the socket takes, and not read by the client.
     foreach size {500 60000} {
         test "a subscriber past the hard limit is closed (messages of $size)" {
             config_set client-output-buffer-limit "pubsub 200kb 0 0"

@@ -76,7 +76,7 @@ start_server {tags {scripting}} {
         } 1 many]
         assert_equal 1000 [r zcard many]
         assert_equal 2000 [llength [r eval {return redis.call('zrange', 'many', 0, -1, 'withscores')} 0]]
-        # As many as unpack gives: the reply still has room.
+        # The most values that unpack returns: the reply still fits.
         foreach n {7990 7998 7999} {
             set fill "local t = {} for i = 1, $n do t\[i\] = 'x' end"
             r del many
@@ -320,7 +320,7 @@ start_server {tags {scripting}} {
             return {before, redis.call('exists', KEYS[1])}
         } 1 short]
         wait_for_condition 1000 10 {[r exists short] == 0} else { fail "the key did not expire after the script" }
-        # For TIME, too: it is when the script began, not before what came before the script.
+        # TIME too returns when the script began, and not a time before earlier commands of the client.
         set script {
             local before, start = redis.call('time'), os.clock()
             while os.clock() - start < 0.03 do end
@@ -339,7 +339,7 @@ start_server {tags {scripting}} {
             assert_morethan_equal $us $earlier
             assert_equal [expr {$us / 1000 + 20}] $expiry
         }
-        # Not before a TIME that came in the same packet.
+        # The time is not before that of a TIME in the same packet.
         set c [valkey_deferring_client]
         set requests [string repeat [resp::encode {time}] 20]
         $c write $requests[resp::encode [list eval {return redis.call('time')} 0]]

@@ -11,7 +11,7 @@ a = f(a)
 redis.debug('a is', a, t)
 return {a, KEYS[1]}}
 
-# A client whose script stands before its first line.
+# A client whose script is stopped at its first line.
 proc session {mode script args} {
     set c [valkey_deferring_client]
     $c script debug $mode

@@ -1,5 +1,5 @@
-# The commands of a cluster, of replication and of modules, on a server that stands alone: libraries, the command line tools
-# and rules about users name them, whether there is a cluster or not.
+# The commands of a cluster, of replication and of modules, on a single server: libraries, the command line tools and
+# ACL rules name them, whether there is a cluster or not.
 
 set disabled "ERR This instance has cluster support disabled"
 

@@ -21,7 +21,7 @@ proc make_certificate {name authority {subject {}} {uri urn:none} {days 30}} {
         -days $days -out $name.crt
 }
 
-# The common name is "alice", a zero byte and "x": put into a finished certificate, which is signed anew.
+# The common name is "alice", a zero byte and "x": it is put into a finished certificate, which is signed again.
 proc make_certificate_with_nul {name authority} {
     make_certificate $name $authority /CN=aliceZx
     openssl x509 -in $name.crt -outform DER -out $name.der
@@ -366,7 +366,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         config_set tls-auto-reload-interval 1
         wait_for_condition 100 50 {[s tls_server_cert_serial] eq [serial renewed]} else { fail "the old one stays" }
         wait_for_log "TLS certificates have changed"
-        # A file that cannot be used is told once, and the certificate before it stays.
+        # A file that cannot be used is logged once, and the certificate before it stays in use.
         close [open [tls_file auto.crt] w]
         wait_for_log "Loading the certificate failed: *"
         assert_equal [serial renewed] [s tls_server_cert_serial]
@@ -397,7 +397,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
             assert_equal $before [r config get tls-*] "$name $value"
             assert_equal PONG [ours ping] "$name $value"
         }
-        # Two wrong ones together, of which each alone would do, and a pair of which neither does.
+        # Two wrong files together, each of which would be right alone, and a pair in which neither is.
         assert_error "ERR CONFIG SET failed*$why" {r config set tls-cert-file [tls_file client.crt] maxclients 500}
         assert_not_equal 500 [config_get maxclients]
         assert_error "ERR CONFIG SET failed*" {r config set tls-client-cert-file [tls_file client.crt] tls-client-key-file [tls_file server.key]}
@@ -595,7 +595,7 @@ start_server [list overrides [tls_overrides tls-auth-clients-user CN] tags {tls 
             print(*out)
         }]
         assert_match "*reason tls-cert*username alice*" [r acl log]
-        # Of several names, the first that is a user's who is on; of names that are none, the last goes to the log.
+        # With several names, the first one of an enabled user counts; when none is a user, the last one is logged.
         r acl setuser urn:off off +@all
         r acl setuser urn:user:eve on +@all
         r acl log reset
@@ -605,14 +605,14 @@ start_server [list overrides [tls_overrides tls-auth-clients-user CN] tags {tls 
         }]
         assert_equal [expr {$denied + 1}] [s acl_access_denied_tls_cert]
         assert_equal {tls-cert urn:off} [lmap field {reason username} { dict get [lindex [r acl log] 0] $field }]
-        # No user has a zero byte in its name, nor is what stands before it a user.
+        # No user has a zero byte in its name, and the part before it is not used as a name.
         assert_equal default [python {
             ask(connect(cert="server"), "CONFIG", "SET", "tls-auth-clients-user", "CN")
             print(ask(connect(cert="nul"), "ACL", "WHOAMI"))
         }]
         assert_equal "alice\x00x" [dict get [lindex [r acl log] 0] username]
         r config set tls-auth-clients-user URI
-        # "server" and "nobody" name no user.
+        # "server" and "nobody" are no users.
         assert_morethan [s acl_access_denied_tls_cert] 0
     }
 

@@ -1,4 +1,4 @@
-# Client-side caching: what CLIENT TRACKING tells to whom, when, and in which protocol.
+# Client-side caching: the invalidations of CLIENT TRACKING, their receivers, their time, and their protocol.
 
 proc tracker {args} {
     set c [valkey_client]
@@ -7,7 +7,7 @@ proc tracker {args} {
     return $c
 }
 
-# The messages that have come: those kept while replies were read, and those before the answer to a PING.
+# The messages that have arrived: those kept while replies were read, and those before the reply to a PING.
 proc told {c} {
     set all $::resp::state($c,pushes)
     set ::resp::state($c,pushes) {}
@@ -18,7 +18,7 @@ proc told {c} {
     return $all
 }
 
-# The keys that c has been told are void, in order; `all` for all of them.
+# The keys that c has received as invalid, in order; `all` for all of them.
 proc void_keys {c} {
     set keys {}
     foreach message [told $c] {
@@ -29,7 +29,7 @@ proc void_keys {c} {
     return $keys
 }
 
-# Who has closed its connection may be there for a moment more.
+# A client that has closed its connection may stay for a moment.
 proc wait_for_trackers {n} {
     wait_for_condition 400 25 {[s tracking_clients] == $n} else { fail "[s tracking_clients] clients track" }
 }

@@ -1,4 +1,4 @@
-"""Rate limiters: those of `limits`, whose Lua runs in the server, and a token bucket as people write them."""
+"""Rate limiters: those of `limits`, whose Lua runs in the server, and a token bucket as applications write it."""
 import os
 import threading
 import time

@@ -1,4 +1,4 @@
-"""RQ: two workers and a few hundred jobs, of which some fail, are tried again, wait for others or for their time."""
+"""RQ: two workers and a few hundred jobs, some of which fail, are retried, depend on others or are scheduled."""
 import os
 import subprocess
 import sys

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hiredis, the C client below many others: one context that waits for each reply, pipelines, scripts,
+/* hiredis, the C client that many others use: one context that waits for each reply, pipelines, scripts,
  * messages, big values, an interrupted connection, and the asynchronous interface on libevent. PORT and
- * RESTART (a command) come from the environment; prints what it has checked, and ends at the first
- * difference. */
+ * RESTART (a command) come from the environment; prints its checks, and ends at the first difference. */
 #include <hiredis/adapters/libevent.h>
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>

@@ -73,7 +73,7 @@ def scripts(r):
 
 
 def under_change(r, change, patient):
-    """Reads and writes go on while the cluster changes. patient: they may fail for a while."""
+    """Reads and writes continue while the cluster changes. patient: they may fail for a while."""
     ended, wrong, counts = threading.Event(), [], [0]
 
     def work():

@@ -44,7 +44,7 @@ def until(what, seconds=60):
 
 
 def pairs(reply):
-    """What is a map in one protocol and a flat list in the other."""
+    """A map in one protocol is a flat list in the other."""
     return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2]))
 
 
@@ -323,7 +323,7 @@ def big_values(r):
 
 
 def client_cache(r):
-    """redis-py's cache works with servers named redis from 7.4 on. It shall work with ours, so these two are changed."""
+    """redis-py's cache requires servers named redis from 7.4 on. Both are changed, so that it works with ours."""
     from redis.cache import CacheConfig
     lib.connection.CacheProxyConnection.DEFAULT_SERVER_NAME = r.execute_command("HELLO", 3)["server"]
     lib.connection.CacheProxyConnection.MIN_ALLOWED_VERSION = "7.0.0"
@@ -343,7 +343,7 @@ def client_cache(r):
 
 
 def tracking_push(r):
-    """An invalidation that comes as a push on the connection that has read."""
+    """An invalidation arrives as a push on the connection that has read."""
     reader, pushed = connect(single_connection_client=True), []
     reader.connection._parser.set_invalidation_push_handler(pushed.append)
     eq(reader.execute_command("CLIENT", "TRACKING", "ON"), "OK")

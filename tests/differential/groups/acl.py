@@ -1,8 +1,8 @@
-"""acl.py - users: rules by chance, what GETUSER, LIST and DRYRUN then say, and commands that are really run by such a user, in
-transactions, too. The connection that speaks RESP3 is the user's, the other one gives the rules.
+"""acl.py - users: random rules, the replies of GETUSER, LIST and DRYRUN, and commands that are really run by such a
+user, in transactions too. The connection with RESP3 is the user's, the other one sets the rules.
 
-Left out is what differs on purpose: %RW~* (Valkey shows it as ~*, which means something else), the options of SORT, XREAD and
-XREADGROUP that look like other options (Valkey takes them for these), PFMERGE without sources.
+Left out is what differs on purpose: %RW~* (Valkey shows it as ~*, which means something else), the options of SORT,
+XREAD and XREADGROUP that look like other options (Valkey takes them for these), PFMERGE without sources.
 """
 from stream import Command
 
@@ -21,7 +21,7 @@ WORDS = """allkeys resetkeys allchannels resetchannels allcommands nocommands AL
     clearselectors sanitize-payload skip-sanitize-payload ON > !x #x bad () (x} % %R %W %RW %RR""".split()
 WORDS += [mark + digit * 64 for mark in "#!" for digit in "aA"]
 
-# Of the user; s0.. and a, ab are keys, 0 to 3 and 99 databases.
+# Rules of the user; s0.. and a, ab are keys, 0 to 3 and 99 databases.
 COMMANDS_RUN = """get s1|set s1 1|set ab 1 get|mget a ab s1|mset a 1 s0 2|del a s1|getset a 1|copy a ab|copy a ab db 1|
     copy a ab db 0 db 1|copy a ab replace db 2|copy a ab db 99|copy a ab db 1 nosuch|exists a|type s0|ttl ab|append a 1|rename a ab|
     config get maxmemory|client id x|select 0|select 1|select 2|select 99|select x|sort s0|sort s0 store b|sort s0 by nosort get s*|
@@ -37,7 +37,7 @@ COMMANDS_RUN = """get s1|set s1 1|set ab 1 get|mget a ab s1|mset a 1 s0 2|del a 
     nosuch x|get|config nosuch|multi|multi|multi|exec|exec|exec|discard|msetex 2 a 1 s0 2|restore a 0 x|
     lcs a s1|incr a|setrange ab 0 v|hset ab f v|acl dryrun u get a""".replace("\n", "").split("|")
 COMMANDS_RUN = [[word.encode() for word in line.split()] for line in COMMANDS_RUN]
-# Only asked about: they would wait, or their replies tell of the server.
+# Commands that are only checked: they would block, or their replies depend on the server.
 COMMANDS_ASKED = COMMANDS_RUN + [[word.encode() for word in line.split()] for line in """subscribe c c1|psubscribe c*|psubscribe c|
     ssubscribe n1|auth x|hello|blpop a ab 0|blmpop 0 1 a left|save|debug object a|info|lolwut|client list|scan 0|xinfo stream a|
     migrate h 1 a 0 1|migrate h 1 a 0 1 copy|function stats|memory usage s1|dump s1|acl list|acl setuser u|latency reset|xreadgroup group g c streams a >""".replace("\n", "").split("|")]
@@ -72,7 +72,7 @@ def rules(p, low, high):
 
 
 def setuser(p):
-    """Rules that may be refused; and what the servers then say of the user, now and then from another database."""
+    """Rules that may be refused; then the user as the servers show it, sometimes from another database."""
     first = [b"reset"] if p.chance(0.3) else []
     block = [Command(b"ACL", b"SETUSER", b"u", *first, *rules(p, 1, 5)), Command(b"ACL", b"GETUSER", b"u")]
     asked = [Command(b"ACL", b"DRYRUN", b"u", *p.choice(COMMANDS_ASKED), fixed=True) for _ in range(p.randint(4, 12))]
@@ -85,7 +85,7 @@ def setuser(p):
 
 
 def grant(*given):
-    """To the user of a session. DISCARD and ECHO are what the driver itself ends a pipeline with."""
+    """Rules for the user of a session. The driver itself ends a pipeline with DISCARD and ECHO."""
     return [command(2, b"ACL", b"SETUSER", b"w", *given), command(2, b"ACL", b"SETUSER", b"w", b"on", b"nopass", b"+echo", b"+discard")]
 
 
@@ -96,7 +96,7 @@ def command(resp, *args):
 
 
 def harmless(rules):
-    """Those that leave ECHO and DISCARD to the user, for the moment between two commands of grant()."""
+    """Rules that leave ECHO and DISCARD to the user, for the moment between two commands of grant()."""
     taken = (b"off", b"reset", b"nocommands", b"-@all")
     return [r for r in rules if r not in taken and not r.startswith(b"-@")]
 

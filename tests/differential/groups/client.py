@@ -1,6 +1,7 @@
-"""client.py - CLIENT: names, filters of LIST and KILL that meet nobody or only errors, and what a connection may be told.
+"""client.py - CLIENT: names, filters of LIST and KILL that match no client or only errors, and settings of a
+connection.
 
-Left out is what tells of the server (IDs, addresses, sizes), and what makes pushes or silence."""
+Replies that depend on the server (IDs, addresses, sizes), and commands that cause pushes or silence, are left out."""
 from compare import RANDOM
 from stream import Command
 
@@ -24,7 +25,7 @@ def one_filter(p):
 
 
 def with_filters(p):
-    """At least one filter that nobody meets: no connection is listed or lost."""
+    """At least one filter matches no client: no connection is listed or closed."""
     words = p.choice(NOBODY) + [word for _ in range(p.randint(0, 2)) for word in one_filter(p)]
     return Command(b"CLIENT", p.choice([b"LIST", b"KILL"]), *words, fixed=True)
 

@@ -9,7 +9,8 @@ from stream import Command, damage
 
 LIMITS = {}
 
-# Functions of their own, and one that any may have: which of several clashing names an error tells is no matter.
+# Functions of their own, and one that any library may have: which of several clashing names an error has does not
+# matter.
 LIBRARIES = {b"liba": [b"fa1", b"fa2"], b"libb": [b"fb1", b"fb2"], b"libc": [b"fc"]}
 SHARED = b"fs"
 FUNCTIONS = [SHARED] + sum(LIBRARIES.values(), [])

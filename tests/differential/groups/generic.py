@@ -56,7 +56,7 @@ def persist(p):
 
 
 def two_keys(p):
-    """Mostly of one kind, or soon no key would hold what its name says."""
+    """Mostly of one type, else soon no key would hold what its name says."""
     kind = p.choice("sssnzzzk")
     return p.key(kind), p.key(kind)
 

@@ -21,7 +21,7 @@ UNITS = {b"m": 1, b"km": 1000, b"ft": 0.3048, b"mi": 1609.34}
 
 
 def key(p):
-    """Never another type's: which of several members at the same place come first is nobody's promise, and sorted sets of
+    """Never another type's: which of several members at the same place comes first is undefined, and sorted sets of
     other groups have many with one score."""
     return b"g%d" % p.randint(0, 5)
 
@@ -80,13 +80,13 @@ def options(p, store):
 
 
 def shuffled(p, groups):
-    """Options may come in any order, but their own words stay together."""
+    """Options may come in any order, but their own arguments stay together."""
     p.shuffle(groups)
     return [word for group in groups for word in group]
 
 
 def by_polygon(p, region):
-    """Corners around the middle of a region, in any direction and distance; rarely too few of them, or not so many as they say."""
+    """Corners around the middle of a region, in any direction and distance; rarely too few of them, or a wrong count."""
     lon, lat, around, _ = region
     angles = sorted(p.uniform(0, 2 * math.pi) for _ in range(p.choice([3, 3, 4, 5, 8] if p.chance(0.95) else [1, 2])))
     corners = [(lon + p.uniform(0.1, 0.9) * around * math.cos(a), lat + p.uniform(0.1, 0.9) * around * math.sin(a)) for a in angles]
@@ -136,7 +136,7 @@ def wrong(p):
     area = [p.choice([b"FROMMEMBER", b"FROMLONLAT", b"BYRADIUS", b"BYBOX", b"COUNT", b"ANY", b"ASC", b"WITHDIST", b"STOREDIST", b"1",
                       b"-1", b"0", b"km", b"x", b"nan", member(p)]) for _ in range(p.randint(4, 9))]
     name = p.choice([[b"GEOSEARCH"], [b"GEOSEARCHSTORE", p.key("e")], [b"GEORADIUS"], [b"GEORADIUSBYMEMBER"]])
-    # What happens to be right may find many: any order will do.
+    # A random search may find many members: any order is right.
     return Command(*name, p.key("g"), *area, how=RANDOM)
 
 

@@ -60,7 +60,7 @@ def hset_many(p):
 
 
 def hset_twice(p):
-    """The same field again in one command: the last value counts."""
+    """The same field twice in one command: the last value counts."""
     f = field(p)
     return Command(b"HSET", p.choice([b"h0", b"h1"]), f, b"1", f, b"2")
 
@@ -126,7 +126,7 @@ def encoding(p):
 
 
 def move(p):
-    """What an object's own bytes must survive: a new key, an expiry and none, a copy."""
+    """Changes that an object's own bytes must survive: a new key, an expiry and none, a copy."""
     return p.choice([Command(b"RENAME", key(p), key(p)), Command(b"COPY", key(p), key(p), b"REPLACE"),
                      Command(b"EXPIRE", key(p), p.ttl_s()), Command(b"PERSIST", key(p)), Command(b"TYPE", key(p))])
 

@@ -87,7 +87,8 @@ def times(p):
 
 
 def over_soon(p):
-    """Fields that are over, and still there or not: nobody may see them. Another stays, so that the key does."""
+    """Fields that have expired, and may still exist: no command may see them. Another field stays, so that the key
+    does."""
     k, names = key(p), [p.choice(FIELDS) for _ in range(2)]
     soon = p.choice([Command(b"HPEXPIRE", k, 1, b"FIELDS", 2, *names, fixed=True),
                      Command(b"HSETEX", k, b"PX", 1, b"FIELDS", 1, names[0], p.value(), fixed=True)])

@@ -1,8 +1,8 @@
 """hyperloglog.py - HyperLogLogs. Keys h0..h5. Their bytes are compared, too: GET shows them."""
 from stream import Command
 
-# Not hll-sparse-max-bytes: the file says what was added, not in which form; read with another limit, it gives other bytes,
-# which other commands on strings see.
+# Without hll-sparse-max-bytes: the file has the added elements, not their encoding; read with another limit, it gives
+# other bytes, which other commands on strings see.
 LIMITS = {}
 
 

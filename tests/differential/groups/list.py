@@ -114,7 +114,7 @@ def lmpop(p):
 
 
 def block(p):
-    """It waits for nobody: there is an element, or the time is over soon, or it is an error."""
+    """No client waits long: there is an element, or the timeout is short, or it is an error."""
     timeout = BLOCK_S if p.chance(0.7) else p.choice([b"-1", b"abc", b"", b"nan"])
     r = p.random()
     if r < 0.4:

@@ -87,7 +87,7 @@ def expired(p):
     touch = [Command(*p.choice([[b"GET", k], [b"DEL", k], [b"SET", k, b"v"], [b"FLUSHALL"], [b"PING"]])) for _ in range(p.randint(0, 2))]
     block = [Command(b"SET", k, b"v", b"PX", b"6", fixed=True)]
     block += [wait, watch] if p.chance(0.5) else [watch, wait]
-    block += touch + queue(p, [Command(b"EXISTS", k)]) + [Command(b"GET", k, fixed=True)]  # deletes it: DBSIZE would tell
+    block += touch + queue(p, [Command(b"EXISTS", k)]) + [Command(b"GET", k, fixed=True)]  # deletes it: DBSIZE would differ
     for c in block:
         c.on(2)
     return block

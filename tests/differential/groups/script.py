@@ -8,7 +8,7 @@ from stream import Command, damage
 
 LIMITS = {}
 
-# What a script returns, as text of the script; no arguments needed.
+# The value that a script returns, as text of the script; no arguments needed.
 EXPRESSIONS = [
     b"1", b"-7", b"3.99", b"-3.99", b"1e15", b"2^53", b"'text'", b"''", b"true", b"false", b"nil", b"{}", b"{1,2,3}",
     b"{1,'a',{2,{3}}}", b"{1,nil,3}", b"{nil}", b"{1,2,nil,4}", b"{false,true}", b"{a=1}", b"{1,2,a=3}", b"{'\\0\\255\\r\\n'}",
@@ -69,7 +69,7 @@ SCRIPTS = [
 ]
 
 
-# What 7.0 does not have.
+# Features that 7.0 does not have.
 NEWER_EXPRESSIONS = [
     b"type(os)", b"type(os.clock)", b"type(os.time)", b"type(server)", b"server.call('get', 'k1')", b"server.pcall('nope')", b"server.call()",
     b"server.sha1hex('')", b"server.error_reply('ER ror')", b"server.status_reply('ST')", b"server.REPL_ALL == redis.REPL_ALL",

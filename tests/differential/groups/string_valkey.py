@@ -40,7 +40,8 @@ def msetex(p):
     count = len(keys) if p.chance(0.93) else p.choice([0, -1, 1, 9, 2147483648, b"x", b""])
     options = p.maybe(0.4, p.token(b"NX", b"XX")) + p.maybe(0.1, p.token(b"NX", b"XX", b"GET", b"PERSIST"))
     options += time_option(p) if p.chance(0.5) else p.maybe(0.2, p.token(b"KEEPTTL"))
-    # With a time that is over the keys stay until somebody looks, at different times on the two servers: so, now.
+    # With a time in the past the keys stay until they are accessed, at different times on the two servers: so they
+    # are accessed now.
     over = b"1" in options
     return [Command(b"MSETEX", count, *[x for k in keys for x in (k, text(p))], *options, fixed=over),
             *([Command(b"EXISTS", *keys, fixed=True)] if over else [])]

@@ -215,7 +215,7 @@ def zmpop(p):
 
 
 def bzpop(p):
-    """It waits for nobody: there is a member, or the time is over soon, or it is an error."""
+    """No client waits long: there is a member, or the timeout is short, or it is an error."""
     timeout = BLOCK_S if p.chance(0.7) else p.choice([b"-1", b"abc", b"", b"nan"])
     if p.chance(0.4):
         return Command(b"BZMPOP", timeout, *several(p), p.token(b"MIN", b"MAX"),

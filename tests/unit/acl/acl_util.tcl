@@ -1,4 +1,4 @@
-# What the tests of users share.
+# Helpers that the ACL tests share.
 
 # How many refusals INFO counts, for these reasons.
 proc denials {args} { return [lmap reason $args { s acl_access_denied_$reason }] }

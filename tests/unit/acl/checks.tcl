@@ -1,5 +1,5 @@
-# Who may do what: commands, keys, channels and databases, in transactions, in scripts and after waiting; and what
-# happens to the clients of a user that changes.
+# Rights to commands, keys, channels and databases, in transactions, in scripts and after blocking; and the effect of
+# a change of rules on connected clients.
 source [file join [file dirname [info script]] acl_util.tcl]
 
 set denied_key "NOPERM No permissions to access a key"
@@ -7,7 +7,7 @@ set denied_channel "NOPERM No permissions to access a channel"
 set denied_db "NOPERM No permissions to access database"
 proc denied_command {user command} { return "NOPERM User $user has no permissions to run the '$command' command" }
 
-# Makes the user anew, and a client that is logged in as it.
+# Creates the user again, and a client that is logged in as it.
 proc client_of {user args} {
     r acl setuser $user reset on >pw {*}$args
     set c [valkey_client]
@@ -565,7 +565,7 @@ start_server {tags {acl external:skip}} {
         $b close
     }
 
-    # What was allowed once is remembered: none of this may depend on what was asked before.
+    # Permissions are cached: none of this may depend on earlier commands.
     test {the cached permission of a command does not extend to other keys} {
         set c [client_of bob +@all resetkeys ~application:one:* %W~written:* ~app:*]
         foreach round {1 2} {

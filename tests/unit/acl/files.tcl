@@ -11,8 +11,8 @@ proc write_lines {path args} {
 
 set hash_of_p 148de9c5a7a44d19e56cd9ae1a554bf67847afb0c58f6e12fa29ac7ddfca9940
 
-# Rules and names with each byte, in each place that takes a text; selectors that hold what ends a selector or opens a
-# quote. What is taken must come back as it was, and nothing else. Returns ACL LIST.
+# Rules and names with each byte, in each place that accepts a text; selectors that contain what ends a selector or
+# opens a quote. An accepted rule must be read back unchanged. Returns ACL LIST.
 proc make_hostile_users {} {
     for {set byte 0} {$byte < 256} {incr byte} {
         set text [format a%cb $byte]

@@ -1,7 +1,8 @@
 # The keys that a command is checked for are those that it touches: options that look like keywords, options given
 # twice, options that decide whether a key is read or written.
 
-# May bob, who has these rights on keys, run the command? It is really run: DRYRUN and the command must agree.
+# Whether bob, with these rights on keys, may run the command. The command is really run: DRYRUN and the command must
+# agree.
 proc verdict {c command} {
     set dry [r acl dryrun bob {*}$command]
     set refused [expr {[catch {$c {*}$command} said] && [string match "NOPERM*" $said]}]
@@ -89,7 +90,7 @@ start_server {tags {acl external:skip}} {
             "the first STORE stores to 'by', and the last one counts"
     }
 
-    # What is done to the key, and whether somebody may who only reads, or only writes.
+    # How a command accesses its key, and whether a user may run it with the right to read only, or to write only.
     foreach {command flags reads writes} {
         {hgetex X fields 1 f}              {RW access update}  no  no
         {hgetex X ex 10 fields 1 f}        {RW access update}  no  no
@@ -131,7 +132,7 @@ start_server {tags {acl external:skip}} {
 }
 
 start_server {tags {acl external:skip} overrides {slowlog-log-slower-than 0}} {
-    # (x) stands for what nobody is to see.
+    # (x) marks a secret.
     foreach {command shown} {
         {migrate h 1 k 0 1 auth pw}                              {migrate h 1 k 0 1 auth (x)}
         {migrate h 1 k 0 1 copy AUTH2 us pw}                     {migrate h 1 k 0 1 copy AUTH2 (x) (x)}

@@ -1,4 +1,4 @@
-# ACL LOG: what is noted, in which words, how equal entries are counted together, and its bounds.
+# ACL LOG: the entries and their fields, how equal entries are counted together, and the limits.
 source [file join [file dirname [info script]] acl_util.tcl]
 
 # Entry i as a dict.

@@ -1,6 +1,7 @@
-# The same rules, by chance and by the hundred, to Redis 7.0 and to us: what SETUSER replies, what GETUSER then says, and
-# what DRYRUN says of many commands must be equal. Left out: the text of command rules, which Valkey keeps in the order
-# they were given; databases; the flags about payloads; %RW~* and %R without ~, and one parenthesis within another, which Redis takes and garbles.
+# Hundreds of random rules are given to Redis 7.0 and to this server: the replies of SETUSER, GETUSER and of DRYRUN of
+# many commands must be equal. Left out are the text of command rules, which Valkey keeps in the order they were
+# given; databases; the flags about payloads; %RW~* and %R without ~, and one parenthesis within another, which Redis
+# accepts and garbles.
 
 set categories {all read write keyspace fast slow dangerous admin string hash list set sortedset stream connection pubsub
     transaction scripting blocking bitmap geo hyperloglog nosuch READ {}}
@@ -48,7 +49,7 @@ proc random_rule {} {
     return "([join $inner { }])"
 }
 
-# A reply, or the error; the words that differ between versions made equal.
+# A reply or an error, with the words that differ between versions made equal.
 proc ask {level args} {
     catch {r $level {*}$args} said
     return [string map {"This user has" "The user has" "User u has" "The user has"} $said]
@@ -103,7 +104,7 @@ start_server {tags {acl external:skip}} {
     }
 }
 
-# The words of each command and subcommand, with its arity.
+# A call of each command and subcommand, with its arity.
 proc arities {entries} {
     set all {}
     foreach e $entries {

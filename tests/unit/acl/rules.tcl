@@ -71,8 +71,8 @@ start_server {tags {acl external:skip}} {
         assert_equal {off {}} [list [user_field u flags] [user_field u passwords]]
     }
 
-    # Rule lists, and the commands they come to: a name is kept once, where it was mentioned last; a command makes
-    # rules about its subcommands pointless; @all makes all pointless.
+    # Lists of rules, and the commands that result: a name is kept once, at its last mention; a command replaces rules
+    # about its subcommands; @all replaces all.
     foreach {rules text} {
         {+get}                                      {-@all +get}
         {+GET +get +gEt}                            {-@all +get}

@@ -1,4 +1,5 @@
-# The door of the cluster bus: who connects there and does not say who he is; and what a primary leaves unsaid while it hands over.
+# Connections to the cluster bus that never identify themselves; and the messages that a primary does not send while
+# it hands over.
 
 source -encoding utf-8 $::support/cluster.tcl
 
@@ -65,7 +66,8 @@ start_cluster {kinds {ours ours}} {
     test {CONFIG RESETSTAT resets the statistics of the bus} {
         r [n 0] publish a b
         wait_for_condition 100 50 {[cluster_info 0 cluster_stats_messages_received] > 0 && [cluster_info 0 cluster_stats_pubsub_bytes_sent] > 0} else { fail "no messages" }
-        # Nothing is heard or said meanwhile: the other stands still, and what is sent each second may be one message.
+        # No message is sent or received meanwhile: the other node is stopped, and what is sent each second may be one
+        # message.
         exec kill -STOP [srv [n 1] pid]
         try {
             after 200 ;# what it has sent before has come
@@ -96,7 +98,7 @@ start_cluster {kinds {ours ours} overrides {bind-source-addr 127.0.1.9 bind {127
     }
 }
 
-# A manual failover that cannot end, as nobody votes: the others stand still.
+# A manual failover that cannot end, because no node votes: the other nodes are stopped.
 foreach kind {ours valkey} {
     start_cluster [list kinds [list $kind $kind $kind $kind] primaries 3 overrides {cluster-node-timeout 60000 repl-ping-replica-period 1 cluster-manual-failover-timeout 4000}] {
         test "$kind: a primary that is paused for a failover sends nothing to its replica" {

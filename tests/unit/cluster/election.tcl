@@ -1,5 +1,5 @@
-# Which replica may be elected: one whose data came whole from the shard of its primary, and not long ago. The primary
-# is stopped, not killed, so that a wrong election costs it its keys when it goes on.
+# Which replica may be elected: one with complete and recent data from the shard of its primary. The primary is
+# stopped, not killed, so that a wrong election loses its keys when it continues.
 
 source -encoding utf-8 $::support/cluster.tcl
 
@@ -13,7 +13,7 @@ proc while_stopped {k body} {
     try { uplevel 1 $body } finally { exec kill -CONT [srv [n $k] pid] }
 }
 
-# With node `primary` stopped, node 3 says that it may not replace it. Nothing has been lost when all are back.
+# While node `primary` is stopped, node 3 refuses to replace it. When all nodes run again, nothing has been lost.
 proc assert_not_elected {primary line {meanwhile {}}} {
     set keys [r [n $primary] dbsize]
     assert_morethan $keys 0

@@ -1,5 +1,4 @@
-# Slots that come at once, as their target, its replica and their files see them in the middle: keys that nobody
-# sees.
+# Atomic slot migrations, as the target, its replica and its files see them before the end: hidden keys.
 
 source -encoding utf-8 $::support/cluster.tcl
 source -encoding utf-8 $::support/cluster_import.tcl

@@ -1,4 +1,4 @@
-# Slots that come at once, and an import that ends before its time: nothing of it is left, and each slot has one owner.
+# Atomic slot migrations that fail: nothing of the import is left, and each slot has one owner.
 
 source -encoding utf-8 $::support/cluster.tcl
 source -encoding utf-8 $::support/cluster_import.tcl
@@ -58,7 +58,7 @@ foreach {what target replica} {
             only_own_keys 1 3
         }
 
-        # (Rewritten without a preamble, 9.1.2's file says nothing of it.)
+        # (Rewritten without a preamble, the file of 9.1.2 does not contain the import.)
         foreach {preamble rewrite} [expr {$target eq "ours" ? {yes 0 yes 1 no 1} : {yes 0 yes 1}}] {
             test "$what: the same with an append-only file, preamble $preamble, rewritten $rewrite" {
                 wait_for_link n3
@@ -86,8 +86,8 @@ foreach {what target replica} {
     }
 }
 
-# A primary of Valkey's 9.1.2 that becomes a replica in the middle of an import crashes. And whoever follows one that was
-# told to take over in the middle of an import is told so, too.
+# A primary of Valkey 9.1.2 that becomes a replica during an import crashes. So does a replica of one that was told to
+# take over during an import.
 foreach {what replica} {"ours" ours "ours, its replica Valkey's" valkey} {
     start_cluster [list kinds [list ours ours ours $replica] primaries 2 overrides {repl-diskless-sync-delay 0 cluster-databases 4}] {
         own_keys
@@ -123,14 +123,15 @@ foreach {what replica} {"ours" ours "ours, its replica Valkey's" valkey} {
     }
 }
 
-# ---- Real migrations, with somebody who takes over in the middle ----
+# ---- Real migrations with a failover before the end ----
 
 foreach {what side} {"the source's replica" 2 "the target's replica" 3} {
     start_cluster {kinds {ours ours ours ours} primaries 2 overrides {repl-diskless-sync-delay 0}} {
         test "$what takes over in the middle: the slot has one owner, with all keys" {
             for {set i 0} {$i < 2000} {incr i} { r [n 0] set "{b}:$i" [string repeat $i 300] }
             wait_for_offset n2 n0
-            # The snapshot would take 20 s, and comes in pieces of 64 KB: it is not whole when the replica takes over.
+            # The snapshot would take 20 s, and is sent in pieces of 64 KB: it is not complete when the replica takes
+            # over.
             r [n 0] config set rdb-key-save-delay 10000
             r [n 0] cluster migrateslots slotsrange 3300 3300 node [cluster_id 1]
             wait_import 0 snapshotting {}

@@ -1,4 +1,4 @@
-# Clusters over IPv6: addresses that have colons themselves, in links, messages, files and replies.
+# Clusters over IPv6: addresses that contain colons, in links, messages, files and replies.
 
 source -encoding utf-8 $::support/cluster.tcl
 

@@ -1,4 +1,4 @@
-# What a node takes, beside a server alone.
+# The memory of a cluster node, compared with a single server.
 
 source -encoding utf-8 $::support/cluster.tcl
 
@@ -8,7 +8,7 @@ proc memory_of_keys {count} {
     return [expr {[s used_memory] - $before}]
 }
 
-# Its own; pages of the program and its libraries are the files', and shared.
+# Its private memory, without the shared pages of the program and its libraries.
 proc own_kb {pid} {
     regexp {RssAnon:\s+(\d+) kB} [read_file /proc/$pid/status] -> kb
     return $kb

@@ -1,12 +1,12 @@
-# Slots that move with their keys at once: before they are the target's, its replica has the keys, since it may be asked to take
-# the target's place, and its append-only file, since it may be started again.
+# Atomic slot migrations: before the target owns the slots, its replica has the keys, since it may have to replace the
+# target, and so has its append-only file, since the target may restart.
 
 source -encoding utf-8 $::support/cluster.tcl
 source $::support/faults.tcl
 
 proc job_state {k} { return [dict get [lindex [r [n $k] cluster getslotmigrations] 0] state] }
 
-# A slot goes from node 0 to node 1; how many milliseconds it took.
+# Moves a slot from node 0 to node 1; returns the milliseconds it took.
 proc move {slot} {
     set begun [clock milliseconds]
     r [n 0] cluster migrateslots slotsrange $slot $slot node [cluster_id 1]

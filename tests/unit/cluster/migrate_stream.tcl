@@ -1,5 +1,5 @@
-# What is between the two ends of a migration: the link (plain, TLS, silent, stuck, too full), what is shown of it meanwhile,
-# and what becomes of the keys at the source.
+# The connection between the two ends of a migration: the link (plain, TLS, silent, stuck, too full), what INFO shows
+# of it, and what becomes of the keys at the source.
 
 source -encoding utf-8 $::support/cluster.tcl
 
@@ -114,8 +114,8 @@ start_cluster {kinds {ours ours} overrides {repl-timeout 2 cluster-node-timeout 
             begin 0 1
             wait_job 1 $state
             set pid [srv [n 0] pid]
-            # The child that makes the snapshot would go on by itself. It is stopped behind its parent and goes on before it:
-            # while the parent stands still, the child's id stays valid.
+            # The child that makes the snapshot would run on. It is stopped after its parent and continues before it:
+            # while the parent is stopped, the child's id stays valid.
             exec kill -STOP $pid
             foreach child [child_pids $pid] { exec kill -STOP $child }
             try { wait_job 1 failed } finally {
@@ -240,7 +240,7 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000 cluster-manu
     }
 }
 
-# ---- The keys that have gone ----
+# ---- Keys of slots that have moved ----
 
 foreach {what kinds} {
     "of ours" {ours ours ours}

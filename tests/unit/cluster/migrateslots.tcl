@@ -158,7 +158,7 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 20000}} {
         assert_error "ERR No migrations ongoing" {r [n 0] cluster cancelslotmigrations}
         assert_error "ERR CLUSTER SYNCSLOTS ACK should only be used by slot migration clients" {r [n 0] cluster syncslots ack}
         assert_error "ERR syntax error" {r [n 0] cluster syncslots foo}
-        # Scripts as well get a reply to each of these words.
+        # Scripts get a reply to each of these arguments too.
         set from_script {return redis.pcall('cluster', 'syncslots', unpack(ARGV))}
         foreach word {ack snapshot-eof paused failover-granted request-pause request-failover} {
             assert_error "ERR CLUSTER SYNCSLOTS [string toupper $word] should only be used by slot migration clients" {

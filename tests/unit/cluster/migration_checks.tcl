@@ -1,5 +1,5 @@
-# MIGRATESLOTS, its counterpart at the target (SYNCSLOTS ESTABLISH) and SETSLOT: what they refuse, and in which order they
-# look at what they are given; and the list of migrations. Ours and Valkey's give the same answers.
+# MIGRATESLOTS, its counterpart at the target (SYNCSLOTS ESTABLISH) and SETSLOT: their errors, and the order in which
+# they check their arguments; and the list of migrations. This server and Valkey reply the same.
 
 source -encoding utf-8 $::support/cluster.tcl
 

@@ -1,4 +1,4 @@
-# Clusters of ours and of Valkey's nodes: each kind accepts the other as its own.
+# Clusters of this server and Valkey: each accepts nodes of the other.
 
 source -encoding utf-8 $::support/cluster.tcl
 

@@ -1,4 +1,4 @@
-# nodes.conf: who may use it, what is refused, what stays; and the same file for ours and Valkey's.
+# nodes.conf: its lock, refused contents, kept contents; and one file that this server and Valkey both read.
 
 source -encoding utf-8 $::support/cluster.tcl
 

@@ -1,4 +1,4 @@
-# Slots that are handed over key by key: what each node has open, whatever SETSLOT says and whoever takes over meanwhile.
+# Slots that move key by key: which slots each node has open after any SETSLOT and any failover.
 
 source -encoding utf-8 $::support/cluster.tcl
 
@@ -93,7 +93,8 @@ start_cluster {kinds {ours ours ours ours} primaries 2} {
     }
 }
 
-# A tool that copies the data, say. It has no slots that it could open, and need not answer before a slot can move.
+# For example a tool that copies the data. It has no slots that it could open, and need not acknowledge before a slot
+# can move.
 start_cluster {kinds {ours ours} primaries 2} {
     start_server [list name copy overrides [list replicaof [list [srv [n 0] host] [srv [n 0] port]]]] {
         test "SETSLOT is not sent to a replica that is no node of the cluster, and does not wait for it" {

@@ -22,7 +22,7 @@ proc messages {c count} {
     return [lsort $all]
 }
 
-# Nothing came before what it asks for now.
+# No other message arrived before this reply.
 proc assert_silent {c} {
     set reply [ask_it $c ping]
     assert {$reply in {PONG {pong {}}}} "got $reply"

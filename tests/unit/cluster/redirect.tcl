@@ -1,12 +1,12 @@
-# Where a cluster sends a request: every kind of client sends every kind of request while a slot is whole, is handed over,
-# and while the cluster is down. The table at the end says what is answered; a living Valkey 9.1 is asked the same, where
-# there is one.
+# Where a cluster redirects a request: every kind of client sends every kind of request while a slot is stable, while
+# it is migrating, and while the cluster is down. The table at the end has the expected replies; a running Valkey 9.1,
+# where there is one, must give the same.
 
 source -encoding utf-8 $::support/cluster.tcl
 
-# Node 0 owns b and all with its tag (@ stands for it here), node 1 foo, nobody a; node 2 is node 0's replica. A request
-# that begins with multi is a transaction of those that follow. No script here uses keys of two slots in one command: behind
-# that, Valkey 9.1.2 refuses other scripts as well.
+# Node 0 owns b and all keys with its tag (@ in this file), node 1 foo; a has no owner; node 2 is node 0's replica. A
+# request that begins with multi is a transaction of those that follow. No script here uses keys of two slots in one
+# command: after that, Valkey 9.1.2 refuses other scripts as well.
 set requests {
     {get b} {get @none} {set @none v xx} {get foo} {get a} {mget b @2} {mget b @none} {mget @none @none}
     {mget @none @none2} {mget b foo} {mget a b} {exists @none} {watch b} {object encoding b}
@@ -54,7 +54,7 @@ proc tell_client {c args} {
     return $reply
 }
 
-# Of a transaction, what EXEC answers.
+# For a transaction, the reply of EXEC.
 proc ask_client {kind c request} {
     if {[string match *asking $kind]} { tell_client $c asking }
     if {[lindex $request 0] ne "multi"} { return [name_of [tell_client $c {*}$request]] }
@@ -65,7 +65,7 @@ proc ask_client {kind c request} {
 
 set kinds_of_clients {owner 0 owner-asking 0 other 1 other-asking 1 replica 2 replica-readonly 2}
 
-# What clients of these kinds are answered: a dict of request to their answers, in order.
+# The replies to clients of these kinds: a dict of request to their replies, in order.
 proc ask_clients {kinds} {
     set found {}
     foreach kind $kinds {
@@ -119,8 +119,8 @@ proc differences {expected found} {
     return $out
 }
 
-# For each request, what clients are answered: in state whole those of all kinds, in the order of kinds_of_clients, in state
-# open (b's slot is migrating to node 1) the first four, and while the cluster is down (without and with
+# For each request its replies: in state whole those to all kinds of clients, in the order of kinds_of_clients, in
+# state open (b's slot is migrating to node 1) the first four, and while the cluster is down (without and with
 # cluster-allow-reads-when-down) those of node 0.
 set expected {
     whole {
@@ -355,7 +355,7 @@ proc with_values {keys} {
     return $pairs
 }
 
-# What the table cannot tell: what follows on a redirection, and what is refused whatever the keys.
+# Cases that the table does not cover: requests after a redirection, and requests that are refused whatever the keys.
 proc test_redirections {whose} {
     uplevel 1 [string map [list @whose $whose] {
         test "@whose: redirections name the slot and the address" {
@@ -539,8 +539,8 @@ test "replicaof is refused in cluster mode" {
     assert_equal {} [glob -nocomplain $dir/nodes*]
 }
 
-# What a transaction of these requests is answered at the source of slot 3300, in which {b}0 is in database 0, {b}1 in database 1,
-# and {b} in both.
+# The replies to a transaction of these requests at the source of slot 3300, in which {b}0 is in database 0, {b}1 in
+# database 1, and {b} in both.
 set transactions {
     {{get @1}} ask  {{get @0} {get @1}} tryagain  {{select 1} {get @1}} runs  {{select 1} {get @0}} ask
     {{get @0} {select 1} {get @1}} runs  {{get @1} {select 1} {get @0}} ask  {{get b} {select 1} {get b}} runs

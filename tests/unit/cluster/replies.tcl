@@ -1,9 +1,9 @@
-# What CLUSTER answers: each request is sent to a node of ours and to one of Valkey's that are in the same state, and the bytes of
-# the two replies must be equal, in RESP2 and in RESP3.
+# Replies of CLUSTER: each request is sent to a node of this server and to one of Valkey in the same state, and the
+# bytes of the two replies must be equal, in RESP2 and in RESP3.
 
 source -encoding utf-8 $::support/cluster.tcl
 
-# What differs between any two nodes: ids, ports, times. ME in a request is the node's own id.
+# Replaces what differs between any two nodes: ids, ports, times. ME in a request is the node's own id.
 proc without_names {level text} {
     set port [srv $level port]
     regsub -all {\m[0-9a-f]{40}\M} $text ID text
@@ -151,7 +151,7 @@ proc shown_by {k} {
     return [list nodes [lsort $lines] slots $slots shards [lsort $shards] links [lsort $links]]
 }
 
-# What is refused, as each of them says it.
+# Requests that are refused, with the errors of both.
 proc refused_by {k} {
     set replies {}
     foreach request {

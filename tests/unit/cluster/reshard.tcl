@@ -3,7 +3,7 @@
 
 source -encoding utf-8 $::support/cluster.tcl
 
-# Keys whose slots are the first ones, which are moved first.
+# Keys of the first slots, which are moved first.
 proc early_keys {count below} {
     set keys {}
     for {set i 0} {[llength $keys] < $count} {incr i} {
@@ -12,7 +12,7 @@ proc early_keys {count below} {
     return $keys
 }
 
-# Follows MOVED and ASK between nodes 0 and 1, and tries again while keys are on their way.
+# Follows MOVED and ASK between nodes 0 and 1, and retries while keys are moving.
 proc incr_redirected {key} {
     for {set try 0} {$try < 1000} {incr try} {
         set k [expr {[info exists ::where($key)] ? $::where($key) : 0}]

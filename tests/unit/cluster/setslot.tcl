@@ -1,4 +1,4 @@
-# Slots that are handed over key by key: SETSLOT and MIGRATE, between servers of the same kind and of two.
+# Slots that move key by key, with SETSLOT and MIGRATE, between two nodes of this server and between one of each kind.
 
 source -encoding utf-8 $::support/cluster.tcl
 
@@ -101,7 +101,7 @@ start_cluster {kinds {ours ours ours} primaries 2} {
         exec kill -CONT [srv [n 2] pid]
         assert_no_match "*\\\[5->-*" [r [n 0] cluster nodes]
         wait_for_link n2
-        assert_equal OK [r [n 0] cluster setslot 5 stable] ;# the replica has heard of it, later
+        assert_equal OK [r [n 0] cluster setslot 5 stable] ;# the replica gets it later
     }
 
     test "a replica that connects later learns the open slots with the data" {

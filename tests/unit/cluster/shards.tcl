@@ -1,9 +1,8 @@
-# What CLUSTER SLOTS, SHARDS, REPLICAS and NODES say of the nodes of a shard: in which order, by which port, and while some
-# of them have failed.
+# What CLUSTER SLOTS, SHARDS, REPLICAS and NODES show of the nodes of a shard: the order, the port, and failed nodes.
 
 source -encoding utf-8 $::support/cluster.tcl
 
-# The shard that node `of` is in, as node k sees it: a dict of slots and nodes, each of which is a dict.
+# The shard of node `of`, as node k sees it: a dict of slots and nodes, each of which is a dict.
 proc shard_of {k of} {
     foreach shard [r [n $k] cluster shards] {
         foreach node [dict get $shard nodes] { if {[dict get $node id] eq $of} { return $shard } }
@@ -75,7 +74,7 @@ start_cluster {kinds {ours ours ours ours} primaries 3} {
     test "a failed primary is shown beside the one that has taken its slots" {
         r [n 0] set "{b}" v
         wait_for_offset n3 n0
-        # The one that fails has the smaller id: it is the first of the two that is looked at.
+        # The node that fails has the smaller id: it is checked first.
         set failing 0
         if {[string compare [cluster_id 0] [cluster_id 3]] > 0} {
             set failing 3

@@ -1,4 +1,4 @@
-# SHUTDOWN SAFE and FAILOVER of nodes, and shutdown-on-sigterm: a primary that goes hands over to a replica.
+# SHUTDOWN SAFE and FAILOVER of nodes, and shutdown-on-sigterm: a primary that shuts down hands over to a replica.
 
 source -encoding utf-8 $::support/cluster.tcl
 

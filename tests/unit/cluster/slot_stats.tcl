@@ -3,7 +3,7 @@
 # Slot 12182 is that of `foo`, 11562 that of `l`.
 proc figures {server slot} { return [lindex [r [at $server] cluster slot-stats slotsrange $slot $slot] 0 1] }
 
-# What the requests add to bytes in and out of the slot.
+# The bytes in and out that the requests add to the slot.
 proc added {server slot requests} {
     set before [figures $server $slot]
     set client [valkey_client [at $server]]
@@ -15,7 +15,7 @@ proc added {server slot requests} {
 }
 
 set overrides {cluster-enabled yes cluster-slot-stats-enabled yes}
-# What both count alike.
+# The statistics that both servers count alike.
 set counted {
     {12182 {{set foo bar}}} {12182 {{get foo}}} {12182 {{get foo bar}}} {12182 {{type foo}}} {12182 {{lpush foo x}}} {12182 {{nosuch foo}}}
     {12182 {{object encoding foo}}} {12182 {{watch foo}}} {12182 {{expire foo 100}}} {12182 {{mget foo{a} foo}}} {12182 {{ping}}}

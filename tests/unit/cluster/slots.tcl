@@ -1,4 +1,4 @@
-# Keys by slot: one table for each. All of it is asked of Valkey's node, too.
+# Keys by slot: there is one table for each slot. Everything is compared with a node of Valkey too.
 
 source -encoding utf-8 $::support/cluster.tcl
 
@@ -18,7 +18,7 @@ proc scan_all {args} {
     }
 }
 
-# What CLUSTERSCAN gives, and how many calls it took.
+# The keys that CLUSTERSCAN returns, and the number of calls.
 proc clusterscan_all {args} {
     set cursor 0
     set keys {}
@@ -74,7 +74,7 @@ foreach kind {ours valkey} {
             assert_equal {} [scan_all match "{b}*"]
             assert_equal 11 [llength [r keys "?a?1*"]]
             for {set i 0} {$i < 500} {incr i} { incr seen([string match "{a}*" [r randomkey]]) }
-            # (9.1.2 goes by slots first, and comes by this one more often or less.)
+            # (9.1.2 chooses slots first, so it finds this one more or less often.)
             if {$kind eq {ours}} { assert_range $seen(1) 5 80 }
             assert_match "*keys=1059,expires=0*" [r info keyspace]
         }

@@ -1,4 +1,4 @@
-# Several databases: MOVE and SWAPDB, with expiries, hashes whose fields expire, and clients that wait.
+# Several databases: MOVE and SWAPDB, with expiries, hashes with fields that expire, and blocked clients.
 
 start_server {tags {generic external:skip}} {
     proc fresh {} {

@@ -1,4 +1,4 @@
-# DUMP and RESTORE: the command, every type and encoding, what other servers write, and what nobody should.
+# DUMP and RESTORE: the command, every type and encoding, payloads of other servers, and invalid payloads.
 source [file join [file dirname [info script]] .. .. support dump.tcl]
 source [file join [file dirname [info script]] .. .. support values.tcl]
 
@@ -77,7 +77,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_range [r pttl b] 4000000 5000000
         r restore b 4102444800123 $payload replace absttl
         assert_equal 4102444800123 [r pexpiretime b]
-        # Over before it begins: the key that it would have replaced is gone, too.
+        # It has expired already: the key that it would have replaced is deleted too.
         assert_equal OK [r restore b 1 $payload absttl replace]
         assert_equal 0 [r exists b]
         assert_equal OK [r restore b 1 $payload absttl]
@@ -293,7 +293,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal {a 1 b -300 c 70 x y} [old 14 "\x03$abc[ziplist {}][ziplist {x y}]"]
     }
 
-    # ---- What nobody should send ----
+    # ---- Invalid payloads ----
 
     # CI has little time; types/rdb_hooks_test.c does this at length, and a fuzzer for as long as one likes.
     test {RESTORE: damaged values do no harm} {

@@ -1,8 +1,8 @@
-# What each command that writes tells: how many changes (`rdb_changes_since_last_save`, by which save points go; what counts
-# none is neither saved nor written into the append-only file), which keys those who watch them see change, which events.
+# The effects of each command that writes: the number of changes (`rdb_changes_since_last_save`; a command that counts
+# no change is neither saved nor written into the append-only file), the keys that WATCH sees change, and the events.
 
-# Commands before it; the command; changes; keys that watchers see change; events. All as 9.1 has it, but that XSETID and
-# XGROUP tell watchers of the stream, too.
+# Commands before it; the command; changes; keys that WATCH sees change; events. All is as in 9.1, except that XSETID
+# and XGROUP touch watched streams too.
 set effects {
     {} {set a 1} 1 {a} {set a}
     {} {set a 1 ex 100} 1 {a} {set a; expire a}
@@ -304,8 +304,8 @@ start_server {overrides {save {}}} {
         assert_equal {{__keyevent@0__:move_from k} {__keyevent@3__:move_to k} {__keyevent@4__:copy_to k2}} $events
     }
 
-    # A client that tracks keys and listens to events is told of a change first, then of the events; of a rename as
-    # of two keys at once; and of a key that goes by itself the other way round.
+    # A client that tracks keys and subscribes to events gets the invalidation first, then the events; for a rename
+    # one invalidation of two keys; and for a key that expires by itself the events first.
     test {invalidations come before keyspace events} {
         r config set notify-keyspace-events EA
         set c [valkey_client]
@@ -326,7 +326,7 @@ start_server {overrides {save {}}} {
         } {
             r flushall
             if {$before ne {}} { r {*}$before }
-            $c mget k l ;# from now on it is told
+            $c mget k l ;# from now on it gets invalidations
             $c deferred 1
             $c echo begin
             while {[$c read] ne "begin"} {}

@@ -1,4 +1,4 @@
-# Expiry: setting, asking, conditions, and keys that come to their end.
+# Expiry: setting, reading, conditions, and keys that expire.
 
 start_server {tags {expire}} {
     test {EXPIRE and its relatives; TTL and its relatives} {

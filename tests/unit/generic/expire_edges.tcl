@@ -17,7 +17,7 @@ start_server {tags {expire}} {
         assert_equal 0 [r exists k]
     }
 
-    # A value that fits where the old one was is written over it, expiry and all.
+    # A value that fits into the place of the old one overwrites it together with its expiry.
     test {a key without an expiry is not counted in expires} {
         r flushall
         foreach length {0 1 5 8 9 15 16 20 30 40 60 70 100 500} {

@@ -1,5 +1,5 @@
-# How commands on strings, hashes and expiry stand in the append-only file, and are sent to replicas: as Valkey 9.1.2
-# writes them, with few exceptions that are said here. What they mean must not depend on when they are run.
+# The form of commands on strings, hashes and expiry in the append-only file and for replicas: as Valkey 9.1.2 writes
+# them, with few exceptions that are named here. Their effect must not depend on when they run.
 source [file join [file dirname [info script]] .. persist aof_util.tcl]
 
 # What these commands add to the file, with times as <ms>. `after` is a pause, `;` begins the next command.

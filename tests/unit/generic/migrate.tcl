@@ -2,7 +2,7 @@
 
 proc migrate {args} { return [r -1 migrate [srv 0 host] [srv 0 port] {*}$args] }
 
-# A place that takes connections and says nothing: nobody serves the event loop while a test waits for a reply.
+# A port that accepts connections and never replies: the event loop is not served while a test waits for a reply.
 proc silent_port {body} {
     upvar 1 port port
     set fd [socket -server {apply {{fd args} { close $fd }}} -myaddr 127.0.0.1 0]

@@ -1,4 +1,4 @@
-# SCAN: its options, and its promise: what is there during the whole scan comes up.
+# SCAN: its options, and its guarantee: keys that exist during the whole scan are returned.
 
 # All keys that a scan gives, with repetitions.
 proc scan_all {args} {

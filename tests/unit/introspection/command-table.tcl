@@ -1,6 +1,6 @@
-# What COMMAND says, compared with what a living Valkey 9.1 says: clients and cluster proxies route by these facts, and
-# build their help from them. Sentences are prose: of them only the presence counts. Then the answers of COMMAND's
-# subcommands, in both protocols.
+# The facts of COMMAND, compared with those of a running Valkey 9.1: clients and cluster proxies route by them, and
+# build their help from them. Sentences are prose: only their presence counts. After that, the replies of COMMAND's
+# subcommands in both protocols.
 
 source -encoding utf-8 $::support/command_facts.tcl
 

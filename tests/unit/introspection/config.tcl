@@ -1,6 +1,6 @@
 # The configuration: reading files and options, CONFIG GET, SET and REWRITE.
 
-# Runs the server on a configuration that it must refuse; what it says.
+# Runs the server on a configuration that it must refuse, and returns its output.
 proc refused_config {text args} {
     set path $::work_dir/refused.conf
     set f [open $path w]

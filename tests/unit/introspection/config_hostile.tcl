@@ -1,6 +1,6 @@
-# What clients choose never becomes a line of its own in a file that the next start reads: every directive that CONFIG
-# GET shows is set to values with newlines, quotes and control bytes; what is taken must be there after CONFIG REWRITE
-# and a restart, byte for byte. The files of users have their own such test in unit/acl/files, Sentinel's in
+# A value that a client sets never becomes a line of its own in a file that the next start reads: every directive that
+# CONFIG GET shows is set to values with newlines, quotes and control bytes; an accepted value must be the same after
+# CONFIG REWRITE and a restart, byte for byte. ACL files have their own such test in unit/acl/files, Sentinel's in
 # unit/sentinel/set.
 source $::support/module.tcl
 
@@ -20,7 +20,7 @@ proc values_now {} { return [lsort -stride 2 [r config get *]] }
 proc set_everywhere {text} {
     set taken 0
     foreach name [directives] {
-        # The first would take the connections of the test away; an empty one is not a value.
+        # The first would close the connections of the test; an empty one is not a value.
         if {$name in {port tls-port maxclients}} continue
         set values [list $text]
         if {[dict exists $::forms $name]} { lappend values [string map [list % $text] [dict get $::forms $name]] }
@@ -31,7 +31,7 @@ proc set_everywhere {text} {
     return $taken
 }
 
-# Bytes that no line of a file holds, and lines that nobody asked for.
+# Bytes that no line of a file contains, and injected lines.
 proc assert_clean_lines {path} {
     set f [open $path rb]
     set text [read $f]
@@ -41,7 +41,7 @@ proc assert_clean_lines {path} {
     return $text
 }
 
-# A node of a cluster, so that what it announces stands in nodes.conf, too.
+# A node of a cluster, so that its announced values are in nodes.conf too.
 start_server [list overrides [list enable-debug-command no enable-protected-configs yes cluster-enabled yes] tags {introspection external:skip}] {
     foreach text $hostile {
         test "CONFIG REWRITE of directives that are all [string map [list \n \\n \r \\r \t \\t \x01 ^A \x7f ^? \x1b ^\[ \x00 ^@ \v ^K \f ^L] $text]" {

@@ -1,5 +1,5 @@
 # Every directive, one by one. The table says how each may be set: a directive that is not in it fails the test, and so
-# does a line whose directive is gone. Types stand for the values that they take and refuse:
+# does a line whose directive no longer exists. A type gives the values that are accepted and refused:
 #
 #     bool            yes, no
 #     int LO HI       a whole number; memory LO: with a unit; percent LO: or a percentage
@@ -136,7 +136,7 @@ set table [subst {
     zset-max-listpack-value|zset-max-ziplist-value {memory 0}
 }]
 
-# What is known, though nothing reads it yet.
+# Directives that are known, although nothing reads them yet.
 append table [subst {
     bind-source-addr {text abc {a b}}
     cluster-allow-pubsubshard-when-down bool
@@ -223,7 +223,8 @@ proc set_refused {name value} { catch {r config set $name $value} problem; retur
 
 proc reason {name why} { return "ERR CONFIG SET failed (possibly related to argument '$name') - $why" }
 
-# What a type takes, as pairs of a value and how it is shown, and what it refuses, as pairs of a value and the reason.
+# The values that a type accepts, as pairs of a value and how it is shown, and those that it refuses, as pairs of a
+# value and the reason.
 proc values_of {type} {
     set rest [lassign $type kind low high]
     switch -- $kind {
@@ -327,7 +328,7 @@ start_server {tags {introspection external:skip}} {
         }
         assert_equal OK [r config rewrite]
         assert_equal $text [read_file [srv conf]]
-        # The defaults again: the lines stay, and say so.
+        # Set to the defaults again, the lines stay with the defaults.
         dict for {name shown} $wanted { config_set $name [dict get $before $name] }
         assert_equal OK [r config rewrite]
         restart_server

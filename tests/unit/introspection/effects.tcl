@@ -1,5 +1,5 @@
-# What is there for its name alone: directives that nothing reads and fields of INFO that are constant. The table is made from
-# the sources, and docs/differences.md must name what is in it, and nothing else.
+# Directives that nothing reads and fields of INFO that are constant. The table is made from the sources, and
+# docs/differences.md must name what is in it, and nothing else.
 
 set top [file dirname [file dirname $::support]]
 

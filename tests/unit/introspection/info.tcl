@@ -31,7 +31,8 @@ start_server {tags {introspection}} {
         assert_equal {} [info_titles "Scripting Engines"]
     }
 
-    # Names are an interface, and so is their order: what reads the first lines of a section goes on doing so.
+    # Names are an interface, and so is their order: programs that read the first lines of a section must continue to
+    # work.
     test {the fields of a section are in one order, whichever module they come from} {
         proc fields {section} { return [regexp -all -inline -line {^[a-z_0-9]+(?=:)} [r info $section]] }
         proc in_order {section wanted} {

@@ -1,9 +1,9 @@
-# Clients of modules that wait, threads and their lock, timers, descriptors, jobs, by tests/modules/blocking.c;
-# ours and the oracle's.
+# Blocked clients of modules, threads and their lock, timers, descriptors, jobs, with tests/modules/blocking.c; on
+# this server and the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 
-# What callbacks have noted, when there is as much as expected; it is empty then.
+# What callbacks have noted, once there is as much as expected; the list is empty then.
 proc notes {expected} {
     set all {}
     for {set i 0} {$i < 100 && [llength $all] < [llength $expected]} {incr i} {

@@ -1,5 +1,6 @@
-# Commands that modules run, and what they replicate (tests/modules/call.c), beside the oracle: replies and errno are
-# those of 9.1.2, and so is every byte that files and replicas get. What it does not survive, only ours is asked.
+# Commands that modules run, and what they replicate (tests/modules/call.c), compared with the oracle: replies and
+# errno are those of 9.1.2, and so is every byte for files and replicas. Calls that crash 9.1.2 are made on this
+# server only.
 
 source -encoding utf-8 $::support/module.tcl
 source -encoding utf-8 $::support/../unit/persist/aof_util.tcl
@@ -325,8 +326,8 @@ beside_modules {call} {} {
     }
 }
 
-# In a cluster of one node. (In 9.1.2 one refused call spoils all that follow it: it is asked for what is allowed, then
-# for one refusal.)
+# In a cluster of one node. (In 9.1.2 one refused call spoils all later ones: it gets the allowed calls, then one
+# refused call.)
 beside_modules {call} {overrides {cluster-enabled yes}} {
     proc errnos {how} {
         return [lmap request {{get x} {set x 1} {get a} {mget a x} {ping} {publish a b} {nosuch}} { lindex [r [at ours] call.read $how {*}$request] 0 }]
@@ -420,7 +421,7 @@ beside_modules {call} {} {
     }
 }
 
-# Nothing of it is left behind when the module goes.
+# Nothing is left when the module is unloaded.
 with_modules {call} {kinds {ours}} {
     test "promises end when their module is unloaded" {
         r call.promise a K blpop l 0

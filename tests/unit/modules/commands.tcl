@@ -1,8 +1,9 @@
-# What a module says of its commands, and what the server tells it of itself (tests/modules/commands.c), beside the oracle.
+# What a module declares about its commands, and what the server tells the module about itself
+# (tests/modules/commands.c), compared with the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 
-# Lists whose order means nothing.
+# Lists whose order has no meaning.
 proc sorted {reply} { return [lsort $reply] }
 
 beside_modules {commands} {} {
@@ -96,7 +97,7 @@ beside_modules {commands} {} {
             {commands.one x k} {commands.triple a 1 b 2}
             {commands.getkeys 3 a b c} {commands.getkeys 0} {commands.box open k} {set k v get} {eval s 2 a b c}
         } {
-            # 9.1.2 gives no flags here, but for commands that tell their keys themselves.
+            # 9.1.2 gives no flags here, except for commands that report their keys themselves.
             foreach kind {ours valkey} {
                 set $kind [r [at $kind] commands.keysof {*}$command]
                 if {[llength [set $kind]] > 1} { set $kind [lsort [dict keys [lrange [set $kind] 0 end-1]]] }

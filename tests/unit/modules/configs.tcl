@@ -1,14 +1,14 @@
-# Directives of modules, by tests/modules/configs.c, and MODULE LOADEX; ours and the oracle's.
+# Directives of modules, with tests/modules/configs.c, and MODULE LOADEX; on this server and the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 
 proc set_failed {name reason} { return "ERR CONFIG SET failed (possibly related to argument '$name')$reason" }
 
-# What the setters and apply functions did.
+# The calls of the setters and apply functions.
 proc notes {} { return [split [string map {{; } ;} [r configs.notes]] ";"] }
 proc expect_notes {args} { assert_equal $args [lmap note [notes] { string trim $note }] }
 
-# Without what is no directive of the module.
+# Without directives that are not the module's.
 proc rewritten {} {
     r config rewrite
     set lines {}

@@ -1,10 +1,10 @@
-# What modules do seldom, or should not (tests/modules/corners.c).
+# Rare and wrong uses of the module API (tests/modules/corners.c).
 
 source -encoding utf-8 $::support/module.tcl
 source -encoding utf-8 $::support/dump.tcl
 
 beside_modules {corners} {} {
-    # 9.1.2 says the same in other words.
+    # 9.1.2 logs the same in other words.
     proc both_log {pattern other} {
         set ours [count_log_message $pattern [at ours]]
         assert_equal [count_log_message $other [at valkey]] $ours $pattern
@@ -26,7 +26,7 @@ beside_modules {corners} {} {
         both corners.arity 1 2
     }
 
-    # What comes for a command, as it is on the wire; in RESP3.
+    # The bytes of the reply to a command, in RESP3.
     proc wired {level protocol command} {
         set c [valkey_client $level]
         if {$protocol == 3} { $c hello 3 }
@@ -97,7 +97,7 @@ beside_modules {corners} {} {
         both rpush list a b c
         foreach at {0 -1 2 3 -3 -4 100 -100 1} { both corners.list list $at x }
         both lrange list 0 -1
-        # Of others 9.1.2 ends.
+        # On other types 9.1.2 crashes.
         r [at ours] set string v
         assert_equal {0 ENOTSUP 1 ENOTSUP 1 ENOTSUP 1 ENOTSUP} [r [at ours] corners.list string 0 x]
         assert_equal {0 ENOTSUP 0 - 0 - 0 -} [r [at ours] corners.list none 0 x]
@@ -154,7 +154,7 @@ beside_modules {corners} {} {
     }
 }
 
-# 9.1.2 calls what has gone.
+# 9.1.2 calls freed code.
 foreach kind {ours} {
     start_servers [list module [list kind $kind overrides {enable-module-command yes}]] {
         test {a module that fails to load leaves nothing behind} {

@@ -1,5 +1,5 @@
-# In which database modules work when no client's command runs (tests/modules/databases.c), beside the oracle: what is
-# there then, and what the append-only file says.
+# The database in which modules work when no client's command runs (tests/modules/databases.c), compared with the
+# oracle: the keys that exist then, and the append-only file.
 
 source -encoding utf-8 $::support/module.tcl
 
@@ -29,7 +29,7 @@ beside_modules {databases} $file_options {
         foreach kind {ours valkey} { set ::file_start($kind) [file size [file_path [at $kind]]] }
     }
 
-    # What has come into the file since the test began. Times differ between the servers.
+    # What has been added to the file since the test began. Times differ between the servers.
     proc file_text {kind} {
         set text [string range [read_file [file_path [at $kind]]] $::file_start($kind) end]
         set words [regexp -all -inline {\$\d+\r\n([^\r]*)} $text]

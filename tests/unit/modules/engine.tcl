@@ -1,12 +1,13 @@
-# Scripting engines of modules (tests/modules/engine.c), beside the oracle: what 9.1.2 answers, ours does. What it does not
-# survive (a script that runs another or flushes scripts, calls with S but without E), only ours is asked.
+# Scripting engines of modules (tests/modules/engine.c), compared with the oracle: this server replies what 9.1.2
+# does. Calls that crash 9.1.2 (a script that runs another or flushes scripts, calls with S but without E) are made on
+# this server only.
 
 source -encoding utf-8 $::support/module.tcl
 source -encoding utf-8 $::support/../unit/persist/aof_util.tcl
 
 set toy "#!toy name=lib\ndef f1\nsay one \$k1 \$a1\ndef f2 no-writes,allow-oom,allow-stale,no-cluster,cross-slot : It says.\nkeys\n"
 
-# Replies in which the order of functions, or of engines, is nobody's affair.
+# Replies in which the order of functions, or of engines, has no meaning.
 proc both_sorted {args} {
     foreach kind {ours valkey} { set $kind [lsort_deep [r [at $kind] {*}$args]] }
     assert_equal $valkey $ours $args
@@ -16,7 +17,7 @@ proc lsort_deep {list} {
     if {[llength $list] == 1 && [lindex $list 0] eq $list} { return $list }
     return [lsort [lmap item $list { lsort_deep $item }]]
 }
-# Of an engine, when the background has done its part.
+# The counters of an engine, when the background thread has finished.
 proc engine_counts {kind name args} {
     set counts {}
     foreach {what count} [r [at $kind] engine.counts $name] { if {$what in $args} { lappend counts $count } }
@@ -98,7 +99,7 @@ beside_modules {{engine TOY one:1 two:2 three:3}} {overrides {save {} enable-deb
         both flushall
         foreach how {SE SE! E E! SE3 SE0 S! - W EW SEW SEM SEX} {
             foreach command {{set k v} {get k} {get nope} {incr k} {lpush k x}} {
-                # Without E, 9.1.2 does not survive a refusal.
+                # Without E, 9.1.2 crashes at a refusal.
                 both eval "#!toy\ncall $how $command" 0
             }
         }
@@ -331,7 +332,7 @@ beside_modules {{engine TOY one:1 two:2 three:3}} {overrides {save {} enable-deb
 
 # ---- What takes long -------------------------------------------------------------------------------------------
 
-# What clients hear while `args` runs, then its own answer: the same from both.
+# What other clients get while `args` runs, then its own reply: the same from both.
 proc both_while {args others} {
     foreach kind {ours valkey} {
         set heard($kind) {}
@@ -650,7 +651,7 @@ with_modules {engine} {kinds ours overrides {save {} enable-debug-command yes} t
     }
 }
 
-# An engine named lua stands in for Lua, when it is there first.
+# An engine named lua replaces Lua when it is registered first.
 with_modules {{engine lua}} {overrides {save {}} tags {modules}} {
     test {an engine of a module named lua} {
         assert_equal {toy talk} [r eval "#!lua\nsay toy talk" 0]
@@ -739,12 +740,12 @@ beside_modules {{engine TOY two:2}} {overrides {save {}} tags {modules}} {
             } else {
                 foreach kind {ours valkey} {
                     catch { r [at $kind] {*}$request } $kind
-                    # Of several, either may be told.
+                    # Either of several errors may be reported.
                     regsub {Function \w+ already exists$} [set $kind] {Function already exists} $kind
                 }
                 assert_equal $valkey $ours $request
             }
-            # (There is room for so many in the module.)
+            # (The module has space for this many.)
             if {$i % 300 == 299} {
                 both engine.unregister toy
                 both engine.unregister two
@@ -764,7 +765,7 @@ foreach threads {1 4} {
         test {engines are loaded and unloaded under traffic, THREADS io-threads} {
             set so [module_so engine]
             r module load $so
-            # What a transaction has queued is run by nobody.
+            # The queue of a transaction is never run.
             set c [valkey_client]
             $c multi
             $c eval "#!toy\nsay queued" 0

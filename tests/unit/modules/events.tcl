@@ -1,5 +1,5 @@
-# What modules are told: events of the keyspace and of the server; children, messages, clients, the state of the server
-# (tests/modules/events.c). What 9.1.2 tells, we tell.
+# Events of the keyspace and of the server that modules get; children, messages, clients, the state of the server
+# (tests/modules/events.c). This server sends the events of 9.1.2.
 
 source -encoding utf-8 $::support/module.tcl
 
@@ -389,7 +389,7 @@ start_servers $servers {
         foreach kind {ours valkey} {
             set lines [lsearch -all -inline -glob [r [at $what-$kind] events.log] $pattern]
             set lines [lsearch -all -inline -not -glob $lines "module ? lua *"]
-            # 9.1.2 tells twice of a link that REPLICAOF NO ONE ends.
+            # 9.1.2 sends the event twice for a link that REPLICAOF NO ONE ends.
             set $kind [string trim [regsub -all {({event 7 1} ){2,}} "$lines " {\1}]]
         }
         assert_equal $valkey $ours "$what"
@@ -439,7 +439,7 @@ start_servers $servers {
             wait_for_link replica-$kind
             lappend $kind [r [at replica-$kind] events.flags]
         }
-        # Which step of connecting it is at, nobody knows.
+        # The step of connecting that it has reached is not determined.
         foreach kind {ours valkey} { lset $kind 0 [expr {[lindex [set $kind] 0] & ~(1 << 15)}] }
         assert_equal $valkey $ours
     }

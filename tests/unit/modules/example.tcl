@@ -1,8 +1,9 @@
-# The example for writers of modules, utils/module-example: built by its own Makefile, from the header alone, and used. Ours and the oracle's.
+# The example for authors of modules, utils/module-example: it is built by its own Makefile, from the header alone,
+# and used on this server and the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 
-# Built anew in each run, with a copy of the header in a folder where nothing else is.
+# It is built again in each run, with a copy of the header in an otherwise empty folder.
 proc example_so {} {
     set top [file normalize $::support/../..]
     set folder $top/build/modules/example-[pid]
@@ -73,7 +74,7 @@ with_modules {} [list overrides [list loadmodule $::heat save {} enable-debug-co
         r debug loadaof
         assert_equal $digest [r debug digest-value k]
         r config set appendonly no
-        # What a stranger wrote may end early.
+        # A payload from outside may end early.
         set payload [r dump k]
         assert_error "*" { r restore bad 0 [string replace $payload 20 40] }
         assert_equal PONG [r ping]

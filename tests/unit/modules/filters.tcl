@@ -1,5 +1,5 @@
-# Command filters, hidden arguments, channels and databases that commands of modules tell of, by
-# tests/modules/filters.c; ours and the oracle's.
+# Command filters, hidden arguments, and the channels and databases that commands of modules declare, with
+# tests/modules/filters.c; on this server and the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 

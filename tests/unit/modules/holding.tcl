@@ -1,10 +1,10 @@
-# Clients that are blocked by who is told of an event of the keyspace (tests/modules/holding.c): their command runs, its reply
-# is held back.
+# Clients that a module blocks in a keyspace event (tests/modules/holding.c): their command runs, its reply is held
+# back.
 
 source -encoding utf-8 $::support/module.tcl
 
 with_modules {holding} {} {
-    # A client that has sent a command which is held back by what `how` tells (hold.how).
+    # A client that has sent a command whose reply is held back as `how` says (hold.how).
     proc held {how args} {
         r hold.how [lindex $how 0] [expr {[llength $how] > 1 ? [lindex $how 1] : 0}]
         set before [s blocked_clients]
@@ -16,7 +16,7 @@ with_modules {holding} {} {
         r hold.how - 0
         return $c
     }
-    # Behind whatever has been sent: 9.1.2 sends what was held back when the time is over with the next reply.
+    # 9.1.2 sends what was held back at the timeout together with the next reply.
     proc answers {c count} {
         $c ping
         set list {}

@@ -1,5 +1,5 @@
-# Keys and channels of modules' commands, whichever way they are declared (tests/modules/keys.c): what COMMAND says of them,
-# and whether users with limits may run them, beside the oracle.
+# Keys and channels of modules' commands, in every form of declaration (tests/modules/keys.c): the facts in COMMAND,
+# and the rights of users, compared with the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 

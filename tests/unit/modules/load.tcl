@@ -1,11 +1,11 @@
-# MODULE, and what is seen of modules elsewhere: INFO, HELLO, COMMAND, ACL, the crash report; by
-# tests/modules/infos.c, which can be loaded under several names. Ours and the oracle's.
+# MODULE, and modules in INFO, HELLO, COMMAND, ACL and the crash report; with tests/modules/infos.c, which can be
+# loaded under several names, on this server and the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 
 set ::load_error {ERR Error loading the extension. Please check the server logs.}
 
-# The same file under another path: the second time dlopen gives what is there already.
+# The same file under another path: the second dlopen returns the loaded library.
 proc infos_copy {n} {
     set path [file rootname [module_so infos]]-$n.so
     if {![file exists $path]} { file copy [module_so infos] $path }
@@ -16,7 +16,7 @@ proc module_line {name} {
         if {[string match "module:name=$name,*" $line]} { return $line }
     }
 }
-# The log of 9.1.2 is in other words.
+# The log of 9.1.2 has other words.
 proc expect_log {line body} {
     set n [count_log_message $line]
     uplevel 1 $body
@@ -85,7 +85,7 @@ with_modules {infos} {} {
         assert_match {*usedby=\[three\],using=\[\]*} [module_line infos]
         assert_equal OK [r module unload three]
         assert_match {*usedby=\[\],using=\[\]*} [module_line infos]
-        # The name of what has gone is free.
+        # The name of an unloaded module is free.
         assert_equal OK [r module load [infos_copy 2] two infos]
         assert_equal OK [r module unload two]
     }

@@ -1,4 +1,4 @@
-# Other nodes through the module interface (tests/modules/nodes.c): nodes of 9.1.2 and ours in one cluster.
+# Cluster nodes through the module API (tests/modules/nodes.c): nodes of 9.1.2 and of this server in one cluster.
 
 source -encoding utf-8 $::support/module.tcl
 source -encoding utf-8 $::support/cluster.tcl

@@ -1,5 +1,6 @@
-# Which function a module's names mean, when the server or its libraries have the same: tests/modules/opening.c.
-# 9.1.2 with jemalloc as a library ends when a module frees what libc has allocated for it: ours only.
+# Which function a module's symbol resolves to when the server or its libraries have the same name:
+# tests/modules/opening.c. 9.1.2 with jemalloc as a library crashes when a module frees what libc has allocated for
+# it, so this runs on this server only.
 
 source -encoding utf-8 $::support/module.tcl
 

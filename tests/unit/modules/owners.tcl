@@ -1,5 +1,5 @@
-# What belongs to a module is out of the reach of others, and goes with it (tests/modules/owners.c, loaded twice), beside
-# the oracle.
+# A module's objects are protected from other modules, and freed with it (tests/modules/owners.c, loaded twice),
+# compared with the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 
@@ -73,7 +73,7 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         both one.wait list1
         both two.wait list2
         foreach kind {ours valkey} { assert_equal 2 [s [at $kind] total_blocking_keys] }
-        # 9.1.2 leaves the calls of a module that goes, and calls into what is gone.
+        # 9.1.2 keeps the calls of an unloaded module, and calls freed code.
         assert_equal OK [r [at ours] module unload one]
         assert_equal 1 [s [at ours] total_blocking_keys]
         r [at ours] rpush list1 x

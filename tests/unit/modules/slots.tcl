@@ -1,5 +1,5 @@
-# Slots that move with keys of a module's type (tests/modules/slots.c), between servers of the same kind and of two; what a
-# module hears of it; and who does not let slots move.
+# Migrations of slots with keys of a module's type (tests/modules/slots.c), between servers of the same kind and of
+# two; the events that modules get; and types that prevent migrations.
 
 source -encoding utf-8 $::support/module.tcl
 source -encoding utf-8 $::support/cluster.tcl

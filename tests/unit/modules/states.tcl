@@ -1,4 +1,4 @@
-# What modules' functions do in certain states of the server (tests/modules/states.c), beside the oracle.
+# The module API in certain states of the server (tests/modules/states.c), compared with the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 

@@ -1,4 +1,4 @@
-# Strings, memory, dictionaries and replies of modules, by tests/modules/strings.c; ours and the oracle's.
+# Strings, memory, dictionaries and replies of modules, with tests/modules/strings.c; on this server and the oracle.
 
 source -encoding utf-8 $::support/module.tcl
 

@@ -1,4 +1,4 @@
-# Modules come and go while clients use them: nothing of what has gone is called, or looked at. By
+# Modules are loaded and unloaded while clients use them: freed code is never called or read. With
 # tests/modules/infos.c, filters.c and configs.c.
 
 source -encoding utf-8 $::support/module.tcl
@@ -6,7 +6,7 @@ source -encoding utf-8 $::support/module.tcl
 set ::so [module_so infos]
 set ::gone {ERR unknown command 'infos.use', with args beginning with: }
 
-# What comes of n replies.
+# Summarizes n replies.
 proc replies {client n} {
     set all {}
     for {set i 0} {$i < $n} {incr i} {

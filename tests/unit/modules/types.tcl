@@ -1,4 +1,5 @@
-# Data types of modules (tests/modules/types.c), ours and the oracle's: what is called when, and what comes back from files.
+# Data types of modules (tests/modules/types.c), on this server and the oracle: the order of callbacks, and values
+# loaded from files.
 
 source -encoding utf-8 $::support/module.tcl
 source -encoding utf-8 [file dirname [info script]]/../persist/aof_util.tcl
@@ -156,7 +157,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes}} {
         r types.events
         set dump [r dump k]
         assert_equal {save k 9;} [r types.events]
-        # Its version, and the sum that goes with it, are each server's own.
+        # The version and its checksum differ between the servers.
         binary scan [string range $dump 0 end-10] H* hex
         assert_equal 0781b72a5eb1fba5940702020281fff [string range $hex 0 30]
         assert_equal OK [r restore l 0 $dump]
@@ -298,7 +299,7 @@ with_modules {{types careful}} {overrides {save {} enable-debug-command yes}} {
         r hset h f other
         assert_equal other [r hget h f]
         assert_equal {0 0 1} [list [r types.isref h f] [r types.isref h g] [r types.isref s f]]
-        # What the module writes there is what the hash has; its copies have what was there.
+        # What the module writes there is the hash's value; its copies keep the old one.
         set long [string repeat "a long text " 30]
         r types.ref h f {the module's}
         r types.ref h g $long
@@ -357,7 +358,7 @@ with_modules {{types careful}} {overrides {save {} enable-debug-command yes}} {
     }
 }
 
-# As a replica; and where there is no such type.
+# On a replica, and where the type is not loaded.
 foreach kind {ours valkey} {
     set load [module_overrides {{types careful}} {}]
     set loaded [list kind $kind overrides [concat $load {save {} repl-diskless-sync-delay 0 repl-diskless-load swapdb}]]

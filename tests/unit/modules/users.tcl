@@ -239,7 +239,7 @@ beside_modules {users states} {} {
             wait_for_condition 50 100 {![catch { r [at $kind] module unload users }]} else { fail "$kind: it does not go" }
         }
         after 100
-        # Of whom the module did not want to hear any more.
+        # Clients whose notification the module has cancelled.
         foreach kind {ours valkey} {
             assert_equal {PONG alice} [list [[set quiet_$kind] ping] [[set quiet_$kind] acl whoami]]
             [set quiet_$kind] close

@@ -1,5 +1,5 @@
-# Keys and values through the module interface (tests/modules/values.c), beside the oracle: what one answers, the other
-# must, to random requests over all encodings, too.
+# Keys and values through the module API (tests/modules/values.c), compared with the oracle: both must give the same
+# replies, also to random requests over all encodings.
 
 source -encoding utf-8 $::support/module.tcl
 
@@ -9,7 +9,7 @@ proc random_text {} {
 proc random_key {} { return [randomElement {s l z h x t none}] }
 proc how {} { return [randomElement {r w rw rw rw}] }
 
-# What any key holds, in the words of commands.
+# The value of any key, as commands that create it.
 proc both_hold {} {
     foreach key {s l z h x t none} {
         switch [both type $key] {
@@ -60,7 +60,7 @@ proc random_request {} {
 }
 
 beside_modules {values} {} {
-    # The key goes with its last element, in whatever form it is kept.
+    # The key is deleted with its last element, in every encoding.
     foreach {form limit} {small 128 large 1} {
         test "a collection that a module empties is deleted: $form" {
             foreach type {zset hash list set} { both config set $type-max-listpack-[expr {$type eq {list} ? {size} : {entries}}] $limit }
@@ -87,7 +87,7 @@ beside_modules {values} {} {
         foreach kind {ours valkey} { r [at $kind] debug set-active-expire 0 }
         both set dead x px 1
         both set living x
-        after 20 ;# nobody looks at it meanwhile: that would delete it
+        after 20 ;# without an access, which would delete it
         assert_equal {living 1 1} [r [at ours] values.scan]
         foreach kind {ours valkey} { r [at $kind] debug set-active-expire 1 }
         both flushall
@@ -115,7 +115,7 @@ foreach index {skiplist btree} {
         if {$index eq {btree}} { r [at ours] config set zset-index btree }
 
         test "random requests, index $index" {
-            # Small limits: all encodings come by.
+            # Small limits, so that all encodings occur.
             foreach {name value} {list-max-listpack-size 4 zset-max-listpack-entries 3 hash-max-listpack-entries 2 stream-node-max-entries 3 set-max-listpack-entries 2} {
                 both config set $name $value
             }

@@ -1,4 +1,4 @@
-# The append-only file: what is written, what comes back, rewriting, and files that are not as they should be.
+# The append-only file: its contents, loading, rewriting, and damaged files.
 source [file join [file dirname [info script]] aof_util.tcl]
 
 tags {external:skip} {
@@ -554,7 +554,7 @@ tags {external:skip} {
             }
         }
 
-        # Of what INFO counts for the file's own commands; MY is the code of an error that a script makes.
+        # What INFO counts for the file's own commands; MY is the code of an error that a script raises.
         foreach {what commands failed processed errors unexpected} {
             "commands" {{SET s x} {SET t y} {LPUSH s 1}} {} 0 {WRONGTYPE 1} 1
             "a transaction" {{SET s x} MULTI {LPUSH s 1} {SET b 1} {INCR s} EXEC} {lpush 1 incr 1} 3 {ERR 1 WRONGTYPE 1} 2

@@ -1,4 +1,4 @@
-# Append-only files that go to and come from Redis 7.0.
+# Append-only files are exchanged with Redis 7.0 in both directions.
 source [file join [file dirname [info script]] aof_util.tcl]
 
 # Every value, read through commands that both servers know.

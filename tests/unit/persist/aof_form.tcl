@@ -1,8 +1,8 @@
-# What is written to the append-only file, byte for byte: the same as Valkey 9.1 writes, which is asked, too, where it is here.
+# The bytes of the append-only file: the same as Valkey 9.1 writes, which is compared where it is available.
 source [file join [file dirname [info script]] aof_util.tcl]
 
-# What a client does (a list of commands; `inline` sends a line, `pause` waits for a key to expire), and what is written then. A time
-# of 13 digits is T.
+# The commands of a client (`inline` sends a line, `pause` waits for a key to expire), and what is written for them. A
+# time of 13 digits is T.
 set aof_forms {
     {the name as it was sent} {{set k 1} {SeT k 2} {sEt "a b" ""}} {{SELECT 0} {set k 1} {SeT k 2} {sEt "a b" ""}}
     {inline requests} {{inline "set k 1"} {inline "  SET   \"a b\" 'c\\nd'  "}} {{set k 1} {SET "a b" "c\\nd"}}

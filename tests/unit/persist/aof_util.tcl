@@ -1,4 +1,4 @@
-# What the tests of the append-only file share.
+# Helpers that the tests of the append-only file share.
 
 # Protocol text of commands.
 proc aof_text {args} {
@@ -18,7 +18,7 @@ proc aof_state_files {} {
     return [lmap {- type} [regexp -all -inline -line {type (\w)$} $text] { set type }]
 }
 
-# Of the base or of the last increment.
+# Commands of the base or of the last increment.
 proc aof_path {kind} {
     set name {}
     foreach line [split [aof_manifest] \n] {
@@ -105,7 +105,7 @@ proc aof_with_files {files overrides body} {
     uplevel 1 [list start_server [list overrides [concat [list appendonly yes dir $dir] $overrides]] $body]
 }
 
-# The server does not start, says why, and leaves the files alone.
+# The server does not start, logs why, and does not change the files.
 proc aof_refused {files overrides pattern} {
     set dir $::work_dir/files.[incr ::server_count]
     aof_put_files $dir $files

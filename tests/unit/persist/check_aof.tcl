@@ -1,4 +1,4 @@
-# valkey-check-aof: what it finds, and what it mends.
+# valkey-check-aof: the faults that it finds and repairs.
 source [file join [file dirname [info script]] aof_util.tcl]
 
 proc check_aof {args} { return [other_face valkey-check-aof {*}$args] }
@@ -86,7 +86,7 @@ tags {external:skip} {
             assert_match "*appendonly.aof.1.incr.aof is not shortened to timestamp 500: *nothing*" $output
             assert_equal $before [read_file $file]
         }
-        # What stands before the first time is older than it.
+        # Commands before the first timestamp are older than it.
         aof_put_files $dir [list appendonly.aof.1.incr.aof "[aof_text {SET a 0}]$before"]
         lassign [check_aof --truncate-to-timestamp 500 $file] code output
         assert_equal 0 $code

@@ -114,7 +114,7 @@ tags {external:skip needs:debug} {
                 write_bytes $path [rdb_file $magic \xfe\x00\x00\x01k\x01v\x1e\x01x]
                 assert_match "1*There is no object type 30*1 keys read*" [check_rdb $path]
             }
-            # What is a hash of ours in version 80 is another type in Redis's 12.
+            # A hash with expiring fields in version 80 is another type in Redis's version 12.
             write_bytes $path [rdb_file REDIS0012 \x16\x01h\x01\0\0\0\0\0\0\0\0\x01f\x01v]
             assert_match "1*There is no object type 22*0 keys read*" [check_rdb $path]
         }
@@ -124,7 +124,7 @@ tags {external:skip needs:debug} {
             assert_match "0*looks OK!*1 keys read*" [check_rdb $path]
         }
 
-        # But for a line about a type that Redis prints even when it has not come to one.
+        # Except for a line about a type that Redis prints even before it has read one.
         if {[auto_execok redis-check-rdb] ne {}} {
             test {reports read like those of Redis} {
                 set bodies [list {} \xfe\x00\x00\x01k\x01v \xfe\x00\xfd\x01\x00\x00\x00\x00\x01k\x01v\xfe\x05 \

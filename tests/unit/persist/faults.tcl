@@ -1,5 +1,5 @@
-# Full disks, broken disks, no processes: the server answers, tells, keeps its data, and goes on when the fault is gone.
-# Calls of the server are made to fail by tests/support/faults.c.
+# Full disks, broken disks, no processes: the server replies, logs, keeps its data, and continues when the fault is
+# over. Calls of the server are made to fail by tests/support/faults.c.
 source [file join [file dirname [info script]] aof_util.tcl]
 source $::support/faults.tcl
 
@@ -38,7 +38,7 @@ tags {external:skip valgrind:skip} {
                 wait_for_condition 400 25 {![catch {r set after 1}]} else { fail "writes stay refused" }
                 assert_equal PONG [r ping]
                 assert_equal ok [s aof_last_write_status]
-                # What was acknowledged while the disk was full is not lost either.
+                # Writes that were acknowledged while the disk was full are not lost either.
                 set during [r get during]
                 restart_server
                 assert_equal [list 1 $during 1] [r mget before during after]
@@ -116,7 +116,7 @@ tags {external:skip valgrind:skip} {
             faults open $ENOSPC 0 1000000 appendonly
             assert_error "*Unable to turn on AOF*" { r config set appendonly yes }
             assert_equal no [config_get appendonly]
-            # Once: behind the third failure the next try is a minute away.
+            # It fails once only: after the third failure the next try is a minute later.
             faults write $ENOSPC 0 1 temp-rewriteaof
             r config set appendonly yes
             wait_for_log "*The AOF rewrite process failed*"
@@ -160,7 +160,7 @@ tags {external:skip valgrind:skip} {
                 fail "no failure of BGREWRITEAOF: $error"
             }
             assert_equal 1 [s aof_pending_rewrite]
-            # The next try may come at any time, and a server that is writing its first base refuses to end.
+            # The next try may happen at any time, and a server that is writing its first base refuses to end.
             r config set appendonly no
             faults
         }

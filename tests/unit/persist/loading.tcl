@@ -1,8 +1,8 @@
 # While a file is loaded, and files that cannot be.
 source [file join [file dirname [info script]] rdb_util.tcl]
 
-# A file with so many keys, in the folder of the innermost server. Each of them is larger than the least interval at
-# which clients are served, so how long they wait is what key-load-delay says.
+# Makes a file with so many keys, in the folder of the innermost server. Each of them is larger than the least
+# interval at which clients are served, so key-load-delay decides how long they wait.
 proc make_file {keys} {
     r config set rdbcompression no
     r flushall
@@ -119,7 +119,8 @@ tags {external:skip needs:debug} {
         }
     }
 
-    # What is refused because of the role is so before what is because of loading: clients take READONLY for a failover.
+    # Refusals because of the role take precedence over those because of loading: clients take READONLY for a
+    # failover.
     foreach {what arguments expected} {
         "a primary" {} {LOADING LOADING}
         "a read-only replica" {--replicaof 127.0.0.1 1} {READONLY LOADING}
@@ -211,7 +212,7 @@ tags {external:skip needs:debug} {
         }
     }
 
-    # Each with what the log must say.
+    # Each file with the expected line of the log.
     set head "\xfa\nvalkey-ver\x059.1.0"
     set cases [list \
         {an empty file} {} "offset 0: *" \

@@ -1,7 +1,7 @@
-# What is saved comes back: every type, DEBUG RELOAD, restarts, files of others.
+# Saved data is loaded unchanged: every type, DEBUG RELOAD, restarts, files of other servers.
 source [file join [file dirname [info script]] rdb_util.tcl]
 
-# Text that was changed in place (raw) comes back as if it had been set (embstr, when it is short).
+# A text that was changed in place (raw) is loaded as if it had been set (embstr, when it is short).
 proc kept_encoding {k} { return [string map {embstr text raw text} [r object encoding $k]] }
 
 tags {external:skip needs:debug} {
@@ -170,7 +170,7 @@ tags {external:skip needs:debug} {
         }
     }
 
-    # The other server's file here, and ours there: values must be equal, as its own digest tells.
+    # The other server's file is loaded here, and ours there: values must be equal by the other server's own digest.
     if {[oracle] ne {}} {
         start_server {} {
             start_server [list executable [oracle]] {
@@ -188,7 +188,7 @@ tags {external:skip needs:debug} {
                     assert_morethan [count_log_message "Loading RDB produced by Redis version" -1] 0
                 }
 
-                # Nothing of ours is new to version 10 but the small sets.
+                # Only the small sets are new to version 10.
                 test {another server loads our file} {
                     r flushall
                     r -1 config set set-max-listpack-entries 0

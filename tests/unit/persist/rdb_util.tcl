@@ -1,9 +1,9 @@
-# What the tests of RDB files share: data of every type and encoding, files as bytes, the check tool.
+# Helpers that the tests of RDB files share: data of every type and encoding, files as bytes, the check tool.
 source [file join [file dirname [info script]] .. server server_util.tcl]
 source [file join $::support dataset.tcl]
 source [file join $::support dump.tcl]
 
-# Keys of every type and encoding in databases 0 and 3; none that only version 80 can tell, unless `expiring`.
+# Makes keys of every type and encoding in databases 0 and 3; types that need version 80 only with `expiring`.
 proc fill_every_type {c {expiring 0}} {
     $c flushall
     $c set str:short hello
@@ -95,7 +95,8 @@ proc readable {level key} {
     }
 }
 
-# A file of version 11 that says 10. Its checksum is off then (0: none was kept), which every version accepts.
+# Makes a file of version 11 claim version 10. Its checksum is off then (0: none was kept), which every version
+# accepts.
 proc with_version_10 {bytes} {
     return REDIS0010[string range $bytes 9 end-8][binary format w 0]
 }

@@ -1,7 +1,7 @@
-# What is random, relative to the clock, blocking or partial must be replayed to the same dataset. Each test runs
-# commands on a server with an append-only file, remembers all that the dataset is (tests/support/dataset.tcl), and
-# lets the server read the file anew: later, with other sizes of nodes, so that "about", "from now" and "any" in the file
-# come out differently. The last test sees to it that no command that writes is left out.
+# Commands that are random, relative to the clock, blocking or partial must be replayed to the same dataset. Each test
+# runs commands on a server with an append-only file, records the whole dataset (tests/support/dataset.tcl), and lets
+# the server load the file again: later, and with other sizes of nodes, so that "about", "from now" and "any" in the
+# file would give another result. The last test fails when a command that writes is missing here.
 source [file join $::support dataset.tcl]
 
 # Sizes while the commands run, and while they are replayed.
@@ -12,7 +12,7 @@ proc replay_sizes {which} {
     }
 }
 
-# Runs the body, then compares with the replay. Times of expiry in bodies are far away, or are waited for.
+# Runs the body, then compares with the replay. Times of expiry in bodies are far in the future, or are waited for.
 proc assert_replays {body} {
     r config set maxmemory 0
     r flushall
@@ -88,8 +88,8 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
-    # What has expired is written down as deleted, so that what came later finds it gone when the file is read, in which
-    # nothing expires by itself. Each command here would do something else with the key still there.
+    # An expired key is written as deleted, so that later commands find it absent when the file is loaded, in which
+    # nothing expires by itself. Each command here would have another effect with the key still present.
     test {replay: keys that expired when a command accessed them} {
         assert_replays {
             r debug set-active-expire 0
@@ -117,7 +117,8 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
-    # What has a time only for a while: when the file is read that time is over, but it says that it was taken away.
+    # Keys that have an expiry for a while: when the file is loaded the time is over, but the file says that the
+    # expiry was removed.
     test {replay: times that are over at the replay, and removed ones} {
         assert_replays {
             set over [expr {[clock milliseconds] + 250}]
@@ -247,7 +248,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
-    # Which are over, but nobody has come upon them: in the file they are as they were, and must not get another time there.
+    # They have expired, but were not accessed: in the file they are unchanged, and must not get another time there.
     test {replay: commands that name expired and other fields} {
         assert_replays {
             r debug set-active-expire 0
@@ -282,7 +283,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             set c [blocked_client brpop s 0]
             r eval {redis.call('RPUSH', KEYS[1], 1, 2)} 1 s
             assert_equal {s 2} [answer $c]
-            # Without waiting.
+            # These do not wait.
             r rpush l 1 2 3 4 5 6; r blpop l 0; r brpop l 0; r blmpop 0 1 l left count 2; r lmpop 1 l right; r lmove l dst left left; r rpoplpush dst dst
             r lpop dst 2; r rpop dst 1; r blmove dst other left right 1; r brpoplpush other dst 1
         }
@@ -338,7 +339,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r xclaim s g dave 0 4-1; r xclaim s g dave 0 5-1 idle 5000; r xclaim s g dave 0 6-1 time 1700000000000; r xclaim s g dave 0 7-1 retrycount 9
             r xclaim s g bob 0 15-1 force; r xclaim s g bob 0 16-1 force idle 100 retrycount 3 justid; r xclaim s g newcomer 0 8-1 justid
             r xclaim s g frank 0 10-1 lastid 17-1; r xgroup create s moved 0; r xclaim s moved frank 0 99-1 lastid 18-1
-            # What was deleted from the stream and is still pending goes, beside what is claimed.
+            # Entries that were deleted from the stream and are still pending are removed by a claim.
             r xgroup create s holes 0; r xreadgroup group holes x count 6 streams s >; r xdel s 6-1; r xclaim s holes y 0 4-1 6-1 5-1 justid
             # Read again by its consumer, it counts as delivered once more.
             r xgroup create s again 0; r xreadgroup group again x count 3 streams s >; r xreadgroup group again x streams s 0; r xreadgroup group again x count 1 streams s 0
@@ -442,7 +443,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
 
     test {replay: no command that writes was left out} {
         set stats [r info commandstats]
-        # Those that never change data themselves, or are rights of other rooms; each with its test elsewhere.
+        # Commands that never change data themselves, or that belong to other modules; each has its test elsewhere.
         set excused {restore-asking pfdebug cluster|flushslot}
         set missing {}
         foreach name [write_commands] {

@@ -55,7 +55,7 @@ tags {external:skip needs:debug} {
             assert_morethan [s rdb_last_cow_size] 0
             assert_morethan_equal [s rdb_last_bgsave_time_sec] 0
             assert_equal -1 [s rdb_current_bgsave_time_sec]
-            # The child may say that it is done before the parent says that it has started.
+            # The child may report its end before the parent logs its start.
             set log [string range [read_file [srv log]] $from end]
             assert_in_order $log {"Background save started in process" "Background save complete"}
             assert_in_order $log {"RDB file written to disk" "Memory copied by the RDB process: * MB now, * MB at most, * MB on average"

@@ -18,7 +18,7 @@ foreach index {skiplist btree} {
                 assert_equal [dict keys $before] [dict keys [contents 0]]
                 dict for {key value} $before {
                     set now [content 0 $key]
-                    # No command tells when a consumer was last seen.
+                    # No command shows when a consumer was last seen.
                     if {!$preamble} {
                         regsub -all {seen-time \d+} $value {} value
                         regsub -all {seen-time \d+} $now {} now

@@ -29,7 +29,7 @@ start_server {overrides {appendonly yes appendfsync everysec save {}} tags {aof 
             r set k $i
             lappend waited [ms { assert_equal {1 0} [r waitaof 1 0 5000] }]
         }
-        # One of two writes in a row comes right behind the sync for the first, so it waits for most of a second.
+        # One of two writes in a row comes right after the sync for the first, so it waits for most of a second.
         assert_morethan [tcl::mathfunc::max {*}$waited] 300
         assert_lessthan [ms { r waitaof 1 0 5000 }] 300
         r set k 3

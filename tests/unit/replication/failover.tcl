@@ -93,7 +93,7 @@ tags {external:skip repl} {
                 assert_equal {master 4} [list [s role] [r get k]]
                 assert_equal [s master_replid2] [s -2 master_replid2]
                 assert_match "*Replica 127.0.0.1:[srv port] has all data, so it takes over now*" [read_file [srv -2 log]]
-                # The other one comes along, through its old primary; nobody began anew.
+                # The other replica follows through its old primary, without a full synchronization.
                 wait_for_field -1 master_link_status up
                 r set k 6
                 wait_for_condition 500 20 {[r -1 get k] eq "6" && [r -2 get k] eq "6"} else { fail "the stream does not go on" }
@@ -159,7 +159,7 @@ tags {external:skip repl} {
                 assert_error "ERR REPLICAOF not allowed while failing over." {r -1 replicaof no one}
                 assert_equal OK [r -1 failover abort]
                 assert_equal OK [answer $writer]
-                r -1 rpush list v ;# who waited for a key goes on waiting
+                r -1 rpush list v ;# clients that waited for a key continue to wait
                 assert_equal {list v} [answer $waits]
                 assert_equal [list master $id] [list [s -1 role] [s -1 master_replid2]]
                 assert_equal {no-failover none} [list [s -1 master_failover_state] [s -1 paused_reason]]
@@ -168,7 +168,7 @@ tags {external:skip repl} {
         }
     }
 
-    # A target that is none: an ordinary server that says it was a replica.
+    # A wrong target: an ordinary server that claims to have been a replica.
     start_server {overrides {save {} repl-diskless-sync-delay 0}} {
         start_server {overrides {save {}}} {
             test {FAILOVER: the target refuses, and we are a primary again} {

@@ -1,7 +1,7 @@
 # Snapshots on a connection of their own (dual channel), as a primary.
 source [file join [file dirname [info script]] full_sync_util.tcl]
 
-# Asks for a snapshot as a replica's second connection does: a dict of offset, id, db, client.
+# Requests a snapshot as a replica's second connection does: a dict of offset, id, db, client.
 proc channel_ask {{more {}}} {
     set f [asker [list capa eof rdb-only 1 rdb-channel 1 listening-port 7001 version 9.1.2 {*}$more]]
     $f write "SYNC\r\n"
@@ -90,7 +90,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         wait_for_condition 50 20 {[s repl_backlog_histlen] < 100000} else { fail "[s repl_backlog_histlen] bytes are kept" }
     }
 
-    # The output buffer limit of replicas is what may be kept for one that has not come to read it.
+    # The output buffer limit of replicas also limits what is kept for a replica that does not read yet.
     test {the stream that is kept for a missing main connection has a limit} {
         r debug delay-rdb-client-free-seconds 1000
         set limits [config_get client-output-buffer-limit]
@@ -113,7 +113,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
             wait_for_condition 100 50 {[s rdb_bgsave_in_progress] == 0} else { fail "the child lives on" }
         }
 
-        # For a time: the soft limit.
+        # For a limited time, by the soft limit.
         config_set rdb-key-save-delay 0
         config_set client-output-buffer-limit {replica 0 200000 1}
         set rdb [channel_ask]

@@ -1,4 +1,4 @@
-# Snapshots that other servers read: Valkey 9.1 and Redis 7.0 as replicas of ours.
+# Other servers read our snapshots: Valkey 9.1 and Redis 7.0 as replicas of this server.
 source [file join [file dirname [info script]] full_sync_util.tcl]
 source $::support/values.tcl
 

@@ -1,11 +1,11 @@
-# Replicas that are no more than a socket, for tests of snapshots: source it where it is needed.
+# Replicas that consist of a socket only, for tests of snapshots. Source it where it is needed.
 #
-#   set f [asker ?words of REPLCONF?]   has said hello
+#   set f [asker ?words of REPLCONF?]   the handshake is done
 #   asker_ask $f                        PSYNC ? -1, without waiting for an answer
 #   asker_line $f ?newlines?            the next line; empty ones are counted in the variable
-#   asker_full $f                       +FULLRESYNC is taken: its offset
-#   asker_bulk $f                       the snapshot behind it: a dict of kind (disk, sockets) and bytes
-#   asker_gone $f                       the primary closes the connection: what came before
+#   asker_full $f                       reads +FULLRESYNC: its offset
+#   asker_bulk $f                       the snapshot after it: a dict of kind (disk, sockets) and bytes
+#   asker_gone $f                       the primary closes the connection: what it sent before
 
 proc asker {{hello {capa eof capa psync2 version 9.1.2 listening-port 7001}} {level 0}} {
     set f [valkey_client $level]

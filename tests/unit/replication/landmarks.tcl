@@ -1,5 +1,5 @@
-# What operators and their tools see when a server of another make is exchanged for this one: which steps the log
-# names, in which order; figures, lines in the configuration file.
+# What operators and their tools see when a server of another make is replaced by this one: which steps the log names,
+# in which order; figures, lines in the configuration file.
 source [file join [file dirname [info script]] link_util.tcl]
 tags {replication external:skip needs:debug} {
 

@@ -13,7 +13,7 @@ start_server {} {
         assert_equal PING [primary_hear $fd]
         assert_match {slave 127.0.0.1 * handshake -1} [r role]
         primary_say $fd "+PONG\r\n"
-        # All of it comes without waiting for answers.
+        # All requests are sent without waiting for replies.
         assert_equal [list REPLCONF listening-port [srv port]] [primary_hear $fd]
         assert_equal {REPLCONF capa eof capa psync2} [primary_hear $fd]
         assert_equal {REPLCONF version 9.1.2} [primary_hear $fd]
@@ -315,7 +315,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         assert_equal [list 0 [string length [command SET in two]]] [list [s replicas_repl_buffer_size] [s replicas_repl_buffer_peak]]
     }
 
-    # Up to the question for the stream, on the main connection; the snapshot stands at 300.
+    # Up to the request for the stream, on the main connection; the snapshot is at offset 300.
     proc dual_opening {} {
         set main [primary_accept]
         primary_greet $main
@@ -404,7 +404,7 @@ start_server {overrides {appendonly yes appendfsync everysec}} {
         set fd [up_at $port]
         wait_for_condition 100 50 {[s aof_rewrite_in_progress] == 0 && [s aof_rewrite_scheduled] == 0} else { fail "the file is not there" }
         primary_say $fd [command SELECT 0]
-        # A second lies between the syncs of the file.
+        # A second passes between the syncs of the file.
         for {set tries 20; set synced 1; set applied 0} {$synced >= $applied && $tries} {incr tries -1} {
             primary_say $fd [command INCR n][command REPLCONF GETACK *]
             lassign [primary_hear $fd] - - applied - synced

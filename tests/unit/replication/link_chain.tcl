@@ -1,4 +1,4 @@
-# A replica that has replicas itself: what it passes on, and when they have to come again.
+# A replica with sub-replicas: what it passes on, and when these have to reconnect.
 source [file join [file dirname [info script]] link_util.tcl]
 tags {replication external:skip needs:debug} {
 

@@ -1,4 +1,4 @@
-# A primary that says what the test wants it to: sockets, and what goes over them byte by byte.
+# A primary that the test plays: sockets, with full control over each byte.
 
 # Listens, on a port of its own.
 proc primary_listen {} {
@@ -29,7 +29,7 @@ proc primary_say {fd text} {
     flush $fd
 }
 
-# The next command, as its words. An inline one is a word of its own.
+# The next command, as its arguments. An inline command is one argument.
 proc primary_hear {fd} {
     while {[set line [string trimright [gets $fd] \r]] eq {} && ![eof $fd]} {} ;# "\n": it is alive
     if {[string index $line 0] ne "*"} { return [list $line] }
@@ -53,7 +53,7 @@ proc primary_hear_other {fd} {
 # A command in the stream.
 proc command {args} { return [resp::encode $args] }
 
-# Hears the handshake; the words of PSYNC.
+# Receives the handshake; returns the arguments of PSYNC.
 proc primary_greet {fd} {
     while 1 {
         set words [primary_hear $fd]
@@ -94,7 +94,7 @@ proc up_at {port {offset 100}} {
     return $fd
 }
 
-# The server is a primary again, and nobody's connection is left.
+# The server is a primary again, and no connection is left.
 proc part {fd} {
     r replicaof no one
     after 50

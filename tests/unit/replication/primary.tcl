@@ -1,4 +1,4 @@
-# What a primary tells its replicas, and what it hears from them. The replicas are sockets (primary_util.tcl).
+# What a primary sends to its replicas, and what it receives from them. The replicas are sockets (primary_util.tcl).
 source [file join [file dirname [info script]] primary_util.tcl]
 
 set none [string repeat 0 40]
@@ -252,7 +252,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
     }
 }
 
-# What a replica sends is not answered. If it would have been, it is none.
+# A replica's commands get no replies. A client whose command has a reply is no replica.
 start_server {overrides {save {} repl-diskless-sync-delay 0} tags {replication external:skip}} {
     test {a replica that sends a command with a reply is disconnected} {
         foreach {command error} {

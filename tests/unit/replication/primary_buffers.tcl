@@ -1,4 +1,4 @@
-# What replicas cost a primary: a chain of blocks that the backlog and all of them share, limits, and time-outs.
+# What replicas cost a primary: a chain of blocks that the backlog and all of them share, limits, and timeouts.
 source [file join [file dirname [info script]] primary_util.tcl]
 
 # A replica that reads nothing more.
@@ -17,7 +17,7 @@ proc replicas_are {n} {
     wait_for_condition 100 50 {[s connected_slaves] == $n} else { fail "there are [s connected_slaves] replicas, not $n" }
 }
 
-# Of the one that is most behind: sockets take what they like.
+# The blocks for the replica that is most behind: sockets take varying amounts.
 proc memory_of_replica {field} {
     return [tcl::mathfunc::max {*}[dict values [regexp -all -inline " $field=(\\d+)" [r client list type replica]]]]
 }

@@ -1,4 +1,4 @@
-# Who else follows a primary of ours: a Valkey 9.1, and tools that pass for a replica.
+# Other replicas of this server: a Valkey 9.1, and tools that act as a replica.
 source [file join [file dirname [info script]] primary_util.tcl]
 source [file join [file dirname [info script]] .. .. support values.tcl]
 

@@ -1,7 +1,7 @@
-# Replicas that are no more than a socket, for tests of a primary: source it where it is needed.
+# Replicas that consist of a socket only, for tests of a primary. Source it where it is needed.
 #
-#   set f [follower_connect ?words of REPLCONF?]   has said hello
-#   follower_sync $f ?id offset?                   asks by PSYNC, reads a snapshot if there is one and begins to follow;
+#   set f [follower_connect ?words of REPLCONF?]   the handshake is done
+#   follower_sync $f ?id offset?                   sends PSYNC, reads a snapshot if there is one and becomes a replica;
 #                                                  a dict: reply (the first line), id, offset (of the answer), snapshot
 #   follower_next $f                               the next command of the stream, as a list; counts its bytes
 #   follower_until $f command                      those up to and with this one

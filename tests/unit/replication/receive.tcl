@@ -1,5 +1,5 @@
-# A snapshot comes in from the primary: onto the disk or into memory, counted or with a mark behind it; and what is left
-# when it is cut off, or is not what it should be.
+# A snapshot arrives from the primary: onto the disk or into memory, counted or with an end mark; and the state after
+# it is cut off, or is wrong.
 source [file join [file dirname [info script]] receive_util.tcl]
 source $::support/values.tcl
 
@@ -68,7 +68,7 @@ tags {external:skip} {
                     old_data
                     fake_follow
                     set p [fake_sync]
-                    # In pieces; the last one begins within the mark.
+                    # The snapshot is sent in pieces; the last one begins within the mark.
                     set bytes "\n\n[$form $new]"
                     fake_slowly $p [string range $bytes 0 end-17] 9973
                     after 100
@@ -78,7 +78,7 @@ tags {external:skip} {
                     assert_new
                     assert_equal $::fake_id [s master_replid]
                     assert_equal 1000 [s master_repl_offset]
-                    # The stream goes on behind it.
+                    # The stream continues after it.
                     set bytes [resp::encode {select 0}][resp::encode {set after 1}]
                     fake_send $p $bytes[resp::encode {replconf getack *}]
                     fake_wait_ack $p [expr {1000 + [string length $bytes]}]

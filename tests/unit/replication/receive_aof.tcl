@@ -69,7 +69,7 @@ tags {external:skip} {
             assert_equal 1 [s aof_enabled]
             r set after promoted
             assert_kept {} promoted
-            # Where it was never off, nothing is written anew.
+            # Where the file was never off, it is not started again.
             aof_wait_rewrite
             set rewrites [s aof_rewrites]
             fake_follow

@@ -34,7 +34,7 @@ tags {external:skip} {
         fake_hang_up $p
     }
 
-    # Half of the second one has come.
+    # Half of the second snapshot has arrived.
     proc second_sync {{id {}} {form marked}} {
         set p [fake_sync $id 5000]
         fake_send $p [string range [$form $::new] 0 $::half]

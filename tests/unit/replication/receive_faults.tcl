@@ -1,4 +1,4 @@
-# A snapshot comes in, and the disk does not take it: the old data stays, and the next try may succeed.
+# A snapshot arrives, and the disk fails: the old data stays, and the next try may succeed.
 source [file join [file dirname [info script]] receive_util.tcl]
 source $::support/faults.tcl
 

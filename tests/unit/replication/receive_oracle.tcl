@@ -37,7 +37,7 @@ tags {external:skip} {
                         assert_equal 5 [r get fifth]
                         r select 0
                         assert_equal [s -1 master_replid] [s master_replid]
-                        # And the stream goes on.
+                        # The stream continues.
                         r -1 set after $mode$diskless
                         wait_for_condition 100 20 {[r get after] eq "$mode$diskless"} else { fail "the stream stands still" }
                         dict set expected after [content -1 after]

@@ -1,9 +1,9 @@
-# A primary that says what the test says, on a raw socket: source it where it is needed.
+# A primary that the test plays on a raw socket. Source it where it is needed.
 #
 #   fake_listen                 opens its port: $::fake_port
 #   set p [fake_sync ID OFF]    waits for the replica, answers its handshake, +FULLRESYNC: the snapshot may follow
 #   fake_send $p BYTES          at once; fake_slowly $p BYTES ?part?: in parts
-#   fake_command $p             the next command that comes, as a list; line ends between commands are skipped
+#   fake_command $p             the next command that arrives, as a list; line ends between commands are skipped
 #   fake_hang_up $p
 #   snapshot { ... }            the RDB file of a server that has run this
 #   counted BYTES, marked BYTES as it goes over the wire
@@ -41,7 +41,7 @@ proc fake_command {p} {
     return $words
 }
 
-# Up to PSYNC; what it asked for is in ::fake_asked. A connection that the replica has given up is passed over.
+# Reads up to PSYNC; its arguments are in ::fake_asked. A connection that the replica has closed is skipped.
 proc fake_handshake {} {
     while 1 {
         set p [fake_accept]
@@ -65,12 +65,13 @@ proc fake_sync {{id {}} {offset 1000}} {
     set p [fake_handshake]
     if {$id eq {}} { set id $::fake_id }
     fake_send $p "+FULLRESYNC $id $offset\r\n"
-    # So that what is waited for next, as the end of the synchronization, does not come before its beginning.
+    # So that the condition that is awaited next, such as the end of the synchronization, is not true before its
+    # beginning.
     wait_for_condition 400 25 {[s master_sync_in_progress] == 1} else { fail "the synchronization does not begin" }
     return $p
 }
 
-# The replica may have given up already.
+# The replica may have closed the connection already.
 proc fake_send {p bytes} {
     catch {
         puts -nonewline $p $bytes

@@ -1,5 +1,5 @@
-# What a replica refuses, keeps though it has expired, does not evict, and sends elsewhere; and what becomes of clients when a
-# primary turns into one. (Which error takes precedence: tests/unit/admission.tcl.)
+# What a replica refuses, keeps although it has expired, does not evict, and redirects; and what becomes of clients
+# when a primary becomes a replica. (tests/unit/admission.tcl tests the precedence of errors.)
 
 source [file join [file dirname [info script]] rules_util.tcl]
 

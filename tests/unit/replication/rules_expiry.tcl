@@ -2,7 +2,7 @@
 
 source [file join [file dirname [info script]] rules_util.tcl]
 
-# What the primary is made to send, though its own data say otherwise.
+# Commands that the primary is made to send, although its own data differ.
 proc sends {args} {
     r -1 debug replicate {*}$args
     catch_up 0 -1

@@ -31,7 +31,7 @@ tags {external:skip repl} {
                 $writer set k 2
                 wait_for_condition 500 20 {[s -1 blocked_clients] == 2} else { fail "it writes" }
                 assert_equal 1 [r -1 get k]
-                # Another one joins; nobody but ABORT sends them away.
+                # A second SHUTDOWN joins the first; only ABORT ends the wait of both.
                 set d [valkey_deferring_client -1]
                 $d client id
                 set id [$d read]

@@ -1,5 +1,5 @@
-# What a primary sends its replicas for each command, word by word; a living Valkey 9.1 is asked the same, where there is one.
-# Random choices are taken out of the commands, and times of the clock out of what is compared.
+# What a primary sends its replicas for each command, argument by argument; a running Valkey 9.1, where there is one,
+# must send the same. Random choices are left out of the commands, and times of the clock out of the comparison.
 
 # A replica that is no more than a socket.
 proc follower {} {
@@ -129,7 +129,7 @@ tags {external:skip} {
                 append text [read $fd]
                 close $fd
             }
-            # Without a replica messages go nowhere, so the one command that is left needs no transaction.
+            # Without a replica messages are not sent, so the only remaining command needs no transaction.
             assert_match *set*k*w* $text
             assert_no_match *MULTI* $text
             assert_no_match *publish* $text

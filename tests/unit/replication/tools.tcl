@@ -1,4 +1,5 @@
-# Tools that a server takes for replicas: valkey-cli --rdb, --functions-rdb, --replica. Of Valkey's server and of ours.
+# Tools that a server takes for replicas: valkey-cli --rdb, --functions-rdb, --replica, with Valkey's server and this
+# one.
 source [file join [file dirname [file dirname [info script]]] .. support values.tcl]
 
 proc fill_primary {level} {

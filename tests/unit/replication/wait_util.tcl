@@ -1,4 +1,4 @@
-# What the tests of WAIT, FAILOVER and SHUTDOWN share: a primary of ours with replicas of either make.
+# Helpers that the tests of WAIT, FAILOVER and SHUTDOWN share: a primary of this server with replicas of either kind.
 
 # {name executable} of each server that may be the replica. Without Valkey 9.1 its tests are counted as skipped.
 proc other_ends {} {
@@ -29,7 +29,7 @@ proc with_more_replicas {i n executable body} {
             uplevel 1 [list with_more_replicas [expr {$i + 1}] $n $executable $body]
         } else {
             wait_for_condition 500 20 {[replicas_online -$n $n]} else { fail "not in sync: [r -$n info replication]" }
-            # A replica says at once what it has, when it is asked for the first time.
+            # A replica acknowledges at once when it is asked for the first time.
             r -$n set first 1
             assert_equal $n [r -$n wait $n 10000]
             uplevel 1 $body

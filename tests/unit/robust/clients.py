@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""clients.py SCENARIO PORT [argument ...] - clients that behave badly, or come in large numbers.
+"""clients.py SCENARIO PORT [argument ...] - clients that behave badly, or connect in large numbers.
 
-Tcl is too slow for some of that. A scenario checks what it sees itself: it prints figures for the test, or ends with an
-exception. Only the standard library is used.
+Tcl is too slow for some of that. A scenario checks its own observations: it prints figures for the test, or ends with
+an exception. Only the standard library is used.
 """
 import os
 import random
@@ -97,7 +97,8 @@ def files_allowed():
 # ---- Many ----
 
 def many(port, wanted):
-    """So many connections at once, which all speak: how many there were, and the bytes of memory each takes while idle."""
+    """So many connections at once, which all send: returns how many there were, and the bytes of memory each takes
+    while idle."""
     admin = Client(port)
     count = min(int(wanted), files_allowed() - 50)
     before = admin.info("used_memory")
@@ -109,7 +110,7 @@ def many(port, wanted):
             c.read()
     expect("visits", admin("GET", "visits"), b"%d" % (2 * count))
     expect("clients", admin.info("connected_clients"), count + 1)
-    # Blocks of replies and input that a large turn has needed are given back by periodic jobs.
+    # Periodic jobs free blocks of replies and input that a large turn has needed.
     each, deadline = float("inf"), time.time() + LIMIT_S / 4
     while each >= IDLE_BYTES and time.time() < deadline:
         each = (admin.info("used_memory") - before) / count
@@ -141,7 +142,7 @@ def come_and_go(port, wanted):
 # ---- Slow and rude ----
 
 def drop_by_drop(port):
-    """A request that comes a byte at a time does not hold up others, and is answered in the end."""
+    """A request that arrives a byte at a time does not delay others, and gets a reply in the end."""
     slow, other, served = Client(port), Client(port), 0
     for byte in encode("SET", "slow", "a value in no hurry"):
         slow.s.sendall(bytes([byte]))
@@ -155,7 +156,7 @@ def drop_by_drop(port):
 
 
 def half_closed(port):
-    """Who has closed his side is still answered."""
+    """A client that has closed its writing side still gets replies."""
     c = Client(port)
     c("SET", "k", b"v" * 50000)
     c.s.sendall(encode("GET", "k") * 3 + encode("PING"))
@@ -225,7 +226,7 @@ def not_reading(port, kind):
 
 
 def kill_self(port):
-    """What stands behind a CLIENT KILL of oneself is not run; what stands before it is answered."""
+    """Requests behind a CLIENT KILL of the client itself do not run; those before it get replies."""
     c, admin = Client(port), Client(port)
     own = c("CLIENT", "ID")
     c.s.sendall(encode("INCR", "steps") + encode("CLIENT", "KILL", "ID", own, "SKIPME", "no") + encode("INCR", "steps") * 100)
@@ -305,7 +306,7 @@ def largest_bulk(port):
 # ---- Load ----
 
 def load(port, seconds):
-    """Writes of several clients until the server goes away or the time is over. A reply must be one of those expected."""
+    """Writes of several clients until the server exits or the time is over. A reply must be one of those expected."""
     end, problems, counts = time.monotonic() + float(seconds), [], [0] * 4
 
     def write(at):
@@ -377,7 +378,7 @@ HELD_MOST = 40 << 20  # more than the kernel's buffers take at either end
 
 
 def fill(c, request):
-    """Sends a request and PINGs behind it until nobody takes them any more; how many bytes of these were taken."""
+    """Sends a request and PINGs behind it until the server takes no more; returns how many bytes of these were taken."""
     c.s.sendall(request)
     c.s.setblocking(False)
     sent, piece, moved = 0, PING * 20000, time.monotonic()
@@ -437,7 +438,7 @@ def held_blocked(port):
 
 
 def held_paused(port, password):
-    """The same while all are paused, before and after a login."""
+    """The same while all clients are paused, before and after a login."""
     admin = Client(port)
     for right in (False, True):
         c = Client(port)
@@ -449,7 +450,7 @@ def held_paused(port, password):
         if right:
             expect("AUTH", c.read(), "+OK")
             answers_to_pings(c, sent)
-        c.reset()  # without a login, it is cut off when nobody reads its errors
+        c.reset()  # without a login, it is closed when its errors are not read
 
 
 globals()[sys.argv[1]](int(sys.argv[2]), *sys.argv[3:])

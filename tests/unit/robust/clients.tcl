@@ -1,5 +1,6 @@
-# Clients that behave badly, come in large numbers or ask for much: none of them may hurt the server, or hold up others
-# for longer than its own command takes. The clients are in clients.py, as Tcl is too slow for many of them.
+# Clients that behave badly, connect in large numbers or send very large requests: none of them may harm the server,
+# or delay others for longer than its own command takes. The clients are in clients.py, as Tcl is too slow for many of
+# them.
 
 # Runs a scenario of clients.py against the server; what it prints.
 proc scenario {name args} {
@@ -10,7 +11,7 @@ proc scenario {name args} {
     return $said
 }
 
-# Tests' own connection reads nothing while a scenario counts clients, so it is away.
+# The test's own connection is closed while a scenario counts clients, as it does not read then.
 proc lonely_scenario {name args} {
     set script [file join [file dirname $::test_file] clients.py]
     r flushall
@@ -81,7 +82,7 @@ start_server {tags {robust external:skip} overrides {client-output-buffer-limit 
 start_server {tags {robust external:skip} overrides {maxmemory 30mb maxmemory-policy noeviction}} {
     test {writes at maxmemory: an error for each, and nothing is lost} {
         scenario load 1
-        # What the clients of the load had in their buffers is free again: fill that, too.
+        # The memory of the load's client buffers is free again: it is filled too.
         assert_error "OOM command not allowed*" { for {set i 0} {$i < 100000} {incr i} { r set one:$i [string repeat x 1000] } }
         set n [r dbsize]
         assert_equal $n [llength [r keys *]]

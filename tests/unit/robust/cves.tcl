@@ -1,5 +1,5 @@
-# Holes that were published for Redis, Valkey, and the libraries that their scripts use: one test each, or why there
-# is none. What is cited is the class of the fault; the attack is ours.
+# Published vulnerabilities of Redis, Valkey, and the libraries that their scripts use: one test each, or the reason why
+# there is none. The class of the fault is cited; the attack is ours.
 #
 # Lua 5.1
 #   CVE-2025-49844, use after free   the compiler does not hold its chunk's name when that has a NUL: "chunk names"
@@ -25,7 +25,7 @@
 # Before authentication
 #   CVE-2025-21605, output           "output before AUTH"
 #   CVE-2021-32675, requests        10 arguments of 16 KiB: protocol.tcl, malformed.py
-#   CVE-2025-48367, bad requests     errors of the protocol cost their sender the connection, nobody else: malformed.py
+#   CVE-2025-48367, bad requests     errors of the protocol close only the sender's connection: malformed.py
 #   CVE-2016-10517, cross-protocol   POST and Host: end the connection: protocol.tcl
 # Values from outside: RESTORE, files
 #   CVE-2021-32761, CVE-2021-41099,  lengths of 32 bit: sizes are size_t, and what is announced must be there
@@ -43,8 +43,8 @@
 #   "COMMAND GETKEYS" here
 #   CVE-2023-28425 (MSETNX of one key twice), CVE-2021-3470 (allocator without sizes), CVE-2023-41056 (buffers that
 #   grow to exactly their limit): "MSETNX"; the others: sizes are asked of jemalloc, and sds_test.c grows to every size
-# The world around
-#   CVE-2023-45145, the unix socket  has its mode before anybody can connect: chmod stands before listen (net/connection.c)
+# The environment
+#   CVE-2023-45145, the unix socket  has its mode before any client can connect: chmod runs before listen (net/connection.c)
 #   CVE-2024-46981, FLUSH and the    flushing scripts while one runs is refused, and the old interpreter is freed when
 #   collector                        nothing runs: scripting.tcl, "flushing" here
 #   CVE-2022-3734, -3647, CVE-2020-21468, CVE-2022-31144 (Windows, LOLWUT of a debug build, 7.0 before release): other code
@@ -197,7 +197,7 @@ start_server {tags {robust external:skip}} {
         r xgroup create x g 0
         set least -9223372036854775808
         set most 9223372036854775807
-        # (Of numbers in between, billions of members are what is asked for.)
+        # (Numbers in between would request billions of members.)
         foreach command {{srandmember s N} {hrandfield h N} {hrandfield h N withvalues} {zrandmember z N} {zrandmember z N withscores}} {
             assert_error "ERR value is out of range*" { r {*}[string map [list N $least] $command] }
         }
@@ -299,7 +299,7 @@ start_server {tags {robust external:skip}} {
 start_server {tags {robust external:skip} overrides {requirepass secret}} {
     r auth secret
 
-    # As 9.1.2: no more than fits into a reply buffer.
+    # As in 9.1.2, the limit is one reply buffer.
     test {output before AUTH is limited} {
         foreach request [list "PING\r\n" "*2\r\n\$3\r\nGET\r\n\$1\r\na\r\n" "NOSUCH\r\n" "RESET\r\n" "*2\r\n\$4\r\nAUTH\r\n\$1\r\na\r\n" "*1\r\n\$5\r\nHELLO\r\n"] {
             set before [s client_output_buffer_limit_disconnections]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""malformed.py PORT PORT - sends malformed and odd input to two servers, and prints where they answer differently.
+"""malformed.py PORT PORT - sends malformed input to two servers, and prints where their replies differ.
 
-Each input goes over connections of its own: whole and byte by byte, with a request behind it and with nothing. Then the
-connection is half closed, which tells the server that no more will come.
+Each input is sent over connections of its own: whole and byte by byte, followed by a request and by nothing. Then the
+connection is half closed, so that the server knows that no more will arrive.
 
-A server that hangs up while we still send may reset the connection, and what it had said before is lost: the beginning
-of an answer that ended so is as good as the answer.
+A server that closes while we still send may reset the connection, and its earlier replies are lost: the beginning of
+a reply that ended so counts as the reply.
 """
 import socket
 import sys
@@ -71,7 +71,8 @@ def main():
     ports = [int(a) for a in sys.argv[1:3]]
     different = 0
     for case in CASES:
-        # A long line with an end: too long, or a request, as the end comes with the read that passes the limit or after it.
+        # A long line with an end: too long, or a request, as the end arrives with the read that passes the limit or
+        # after it.
         if len(case) > INLINE_MAX and case[:1] != b"*" and b"\n" in case:
             continue
         for piece in (0, 1 if len(case) < 1000 else 997):

@@ -186,7 +186,7 @@ each_sentinel {} {
     }
 
     test "$kind: the map of a primary, in RESP2 and RESP3" {
-        # Of another address than m: its link's state would depend on the moment.
+        # It has another address than m, as its link's state would depend on the moment.
         assert_equal OK [r sentinel monitor other 127.0.0.1 0 2]
         set map [r sentinel master other]
         assert_equal [list {*}{name ip port runid flags link-pending-commands link-refcount last-ping-sent last-ok-ping-reply
@@ -302,7 +302,7 @@ each_kind {
                 assert_equal 1 [dict get [r sentinel master m] num-slaves]
                 r [at replica1] config set replica-announced yes
                 wait_for_condition 100 50 {[llength [r sentinel replicas m]] == 1} else { fail "it is not shown" }
-                r sentinel debug info-period 10000 ;# a replica that has not told anything for three of them is not chosen
+                r sentinel debug info-period 10000 ;# a replica without INFO for three periods is not chosen
             }
 
             test "$kind: only one FAILOVER at a time, and the new address" {

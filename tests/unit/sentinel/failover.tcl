@@ -22,7 +22,7 @@ proc assert_nothing_lost {acknowledged} {
     assert_equal {} $lost "[llength $lost] of [llength $acknowledged] acknowledged writes are lost"
 }
 
-# The Sentinel a knows that the primary can fail over, and a replica that can be promoted.
+# Sentinel a knows that the primary supports FAILOVER, and a replica that can be promoted.
 proc wait_until_promotable {} {
     set port [srv [at replica1] port]
     wait_for_condition 400 50 {[string match *master_failover_state:no-failover* [r [at a] sentinel info-cache mymaster]]

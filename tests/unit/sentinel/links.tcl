@@ -1,4 +1,4 @@
-# How a Sentinel reaches what it watches: IPv6, names, the address that it comes from; and servers that answer nothing,
+# How a Sentinel connects to what it monitors: IPv6, names, its source address; and servers that reply nothing,
 # nonsense or too much.
 
 source -encoding utf-8 $::support/sentinel.tcl
@@ -57,7 +57,7 @@ start_server {tags {sentinel external:skip} name watched overrides {bind {127.0.
 
 # ---- Servers that are none -------------------------------------------------------------------------------------
 
-# Listens, and gives each that connects what is in ::nonsense when it says something.
+# Listens, and sends each client what is in ::nonsense when the client sends something.
 proc fake_server {} {
     set fd [socket -server fake_accept -myaddr 127.0.0.1 0]
     return [list $fd [lindex [fconfigure $fd -sockname] 2]]

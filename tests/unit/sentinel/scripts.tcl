@@ -1,5 +1,5 @@
-# The operators' scripts: what they are given, when they run again, when they are given up, how many at a time.
-# A notification script runs for each warning about its primary; +set is one that is easily had.
+# The operators' scripts: their arguments, when they run again, when they are dropped, how many run at a time. A
+# notification script runs for each warning about its primary; +set is one that is easily triggered.
 
 source -encoding utf-8 $::support/sentinel.tcl
 

@@ -1,8 +1,9 @@
-# What the tests of SENTINEL's replies share: each question is asked of ours, and of the oracle's Sentinel where there is one, with
-# the same answer expected of both.
+# Helpers that the tests of SENTINEL's replies share: each request is sent to this server, and to the oracle's
+# Sentinel where there is one, and both must give the same reply.
 source -encoding utf-8 $::support/sentinel.tcl
 
-# The body for each kind, which is $kind in it; tests are to be named "$kind: ..." (that is what is told when a kind is missing).
+# Runs the body for each kind, which is $kind in it; tests are to be named "$kind: ..." (the name that is reported as
+# skipped when a kind is missing).
 proc each_kind {body} {
     foreach kind {ours valkey} {
         uplevel 1 [list set kind $kind]
@@ -10,14 +11,14 @@ proc each_kind {body} {
     }
 }
 
-# The same, in a Sentinel of that kind with these lines, which watches `m` at a port where nobody listens.
+# The same, in a Sentinel of that kind with these lines, which monitors `m` at a port without a listener.
 proc each_sentinel {lines body} {
     set lines [concat {{monitor m 127.0.0.1 1 1}} $lines]
     uplevel 1 [list each_kind [format {start_sentinel [list kind $kind lines {%s}] {%s}} $lines $body]]
 }
 
-# {QUESTION REPLY ...}: the words after SENTINEL, and the reply as it is on the wire. What is no fact but of that moment is to be
-# written as <40> (an id) in the reply.
+# {REQUEST REPLY ...}: the arguments after SENTINEL, and the bytes of the reply. Parts that vary are written as <40>
+# (an id) in the reply.
 proc answers {table} {
     foreach {words expected} $table {
         set got [regsub -all {\m[0-9a-f]{40}\M} [wire sentinel {*}$words] <40>]

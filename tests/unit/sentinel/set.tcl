@@ -152,7 +152,7 @@ each_sentinel {{deny-scripts-reconfig no}} {
     }
 }
 
-# The file's folder is gone for a moment: nobody can save there.
+# Removes the file's folder for a moment, so that no save can succeed.
 proc without_folder {body} {
     set dir [srv dir]
     file rename $dir $dir.away

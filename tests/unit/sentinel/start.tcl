@@ -1,5 +1,6 @@
-# How a Sentinel starts and ends, and what it is: names, the file it needs, the directives of its file, the commands it
-# has, and what of INFO, HELLO, ROLE and the log differs from a server's. Where there is an oracle, it is asked the same.
+# How a Sentinel starts and ends, and its properties: names, the file it needs, the directives of its file, its
+# commands, and how INFO, HELLO, ROLE and the log differ from a server's. Where there is an oracle, it must do the
+# same.
 
 source -encoding utf-8 $::support/sentinel.tcl
 
@@ -21,7 +22,7 @@ proc program_end {args} {
     return [list $code $output]
 }
 
-# Without what differs from start to start.
+# Without the parts that differ from start to start.
 proc messages {output} { return [regsub -all -line {^\d+:(\w) \d+ \w+ \d+ [\d:.]+ } $output {\1 }] }
 
 tags {sentinel external:skip} {
@@ -68,8 +69,8 @@ tags {sentinel external:skip} {
         }
     }
 
-    # What stands behind `port 0`, and the reason for which it is refused; the line that is named is the last one, but
-    # for those with a third word.
+    # The lines after `port 0`, and the reason of the refusal; the line in the error is the last one, except for those
+    # with a third word.
     set refused {
         {"sentinel foo"} "Unrecognized sentinel configuration statement."
         {"sentinel monitor"} "Unrecognized sentinel configuration statement."
@@ -207,7 +208,7 @@ start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1} {monitor two 127.0.
     }
 }
 
-# What concerns data is taken, and does nothing.
+# Directives about data are accepted without an effect.
 start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1}} tags {sentinel external:skip} overrides {appendonly yes replicaof {127.0.0.1 1} save {1 1}
         cluster-enabled yes io-threads 2 hz 50}} {
     test {directives about data have no effect} {
@@ -219,7 +220,8 @@ start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1}} tags {sentinel ext
     }
 }
 
-# The file that users begin with: it says the defaults, nothing of it is lost when it is written, and 9.1 can read it.
+# The file that users begin with: it has the defaults, nothing of it is lost when it is rewritten, and 9.1 can read
+# it.
 foreach kind {ours valkey} {
     start_sentinel [list kind $kind tags {sentinel external:skip} crash 1] {
         test "sentinel.conf is read, and keeps its values ($kind)" {

@@ -1,4 +1,4 @@
-# The log for machines (log-format json), and who has changed what.
+# The log for machines (log-format json), and the log of changes.
 source [file join [file dirname [info script]] server_util.tcl]
 
 # The text of one JSON string, as a parser would read it; errors when `line` is not an object of the log.
@@ -13,7 +13,7 @@ proc json_log {} {
     return [lmap line [lrange [log_lines] 0 end-1] { json_message $line }]
 }
 
-# The last line that says what was changed, without who did it.
+# The last line about a change, without the client that made it.
 proc last_change {{level 0}} {
     set line [lindex [lsearch -all -inline [log_lines $level] "* (by id=*"] end]
     if {![regexp {^\d+:\w .{24} \* (.*) \(by id=(\d+) addr=127\.0\.0\.1:\d+ laddr=127\.0\.0\.1:\d+ user=(\S+)\)$} $line -> what id user]} {

@@ -30,7 +30,7 @@ start_server {tags {external:skip}} {
         close_all $all
     }
 
-    # CPU time of waking all of n clients that wait for the same group, of whom one gets something.
+    # CPU time of waking all of n clients that wait for the same group, when one of them gets something.
     proc waking_cost {n} {
         r del s
         r xgroup create s g $ mkstream
@@ -107,7 +107,7 @@ start_server {tags {external:skip}} {
         }
         assert_equal 0 [s blocked_clients]
         assert_equal 0 [s total_blocking_keys]
-        # A time-out that is over must not fire for the next wait.
+        # An expired timeout must not fire for the next wait.
         $a bzpopmin none 0.1
         r zadd none 1 x
         assert_equal {none x 1} [$a read]
@@ -213,7 +213,8 @@ start_server {tags {external:skip}} {
 
     foreach size {100 50000} {
         test "requests that are requeued twice, before half a request of $size bytes" {
-            # The first batch gets as far as the torn request; the second takes only a part of what was given back.
+            # The first batch ends at the incomplete request; the second runs only a part of the requests that were
+            # put back.
             config_set prefetch-batch-max-size 128
             set c [valkey_deferring_client]
             set last [resp::encode [list echo [string repeat x $size]]]

@@ -1,8 +1,8 @@
-# Configuration files as a whole: those that were written for other servers, what they ask for in vain, and how CONFIG
-# REWRITE leaves them.
+# Configuration files as a whole: files that were written for other servers, directives without effect, and how CONFIG
+# REWRITE keeps them.
 source [file join [file dirname [info script]] server_util.tcl]
 
-# Those of packages, and of the Valkey that utils/oracle fetches.
+# Files of packages, and of the Valkey that utils/oracle fetches.
 set top [file dirname [file dirname $::support]]
 set oracle [expr {[info exists ::env(ORACLE)] ? $::env(ORACLE) : "$top/build/oracle"}]
 set stock [list Valkey [list $oracle/root/etc/valkey/valkey.conf /etc/valkey/valkey.conf] Redis /etc/redis/redis.conf]

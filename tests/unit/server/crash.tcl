@@ -1,8 +1,8 @@
-# The crash report: that it is there, has what somebody needs to find the cause, and nothing of users' data.
+# The crash report: it exists, has what is needed to find the cause, and no users' data.
 source [file join [file dirname [info script]] server_util.tcl]
 source $::support/faults.tcl
 
-# Sanitizers and valgrind have a stack of their own to tell about faults, but the report is the same.
+# Sanitizers and valgrind print stacks of their own for faults, but the report is the same.
 proc crashed {command report} {
     start_server {crash 1} {
         r set secretkey secretvalue

@@ -120,7 +120,7 @@ foreach backend $backends {
             }
         }
 
-        # A read ends at urgent data. What stands behind has come already, so nothing more tells of it.
+        # A read ends at urgent data. The bytes after it have arrived already, so there is no further event for them.
         test "$backend: urgent data in the middle of a large value are ignored and cause no delay" {
             if {[auto_execok python3] eq {}} { skip "no python3" }
             exec python3 -S -c {

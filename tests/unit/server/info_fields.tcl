@@ -166,7 +166,7 @@ start_server {tags {external:skip}} {
         wait_for_condition 200 50 {[s instantaneous_eventloop_cycles_per_sec] > 0 && [s instantaneous_eventloop_duration_usec] > 0} else {
             fail "the rates stay 0"
         }
-        # What runs within a transaction or a script is not counted twice.
+        # Commands within a transaction or a script are not counted twice.
         r config resetstat
         r multi
         r debug sleep 0.1

@@ -1,5 +1,5 @@
-# What clients see is the same whether I/O threads read and send for them or not. So the tests run twice: in a server
-# without threads, and in one whose threads have every client (io-threads-always-active).
+# Clients see the same whether I/O threads read and send for them or not. So the tests run twice: in a server without
+# threads, and in one whose threads own every client (io-threads-always-active).
 source [file join [file dirname [info script]] server_util.tcl]
 
 proc id_of {c} {
@@ -42,7 +42,7 @@ proc under_load {options body} {
     }
 }
 
-# One client that asks in pipelines and gets its answers in order, until body is done.
+# One client that sends pipelines and gets its replies in order, until body is done.
 proc check_order {c from count} {
     set all {}
     for {set i $from} {$i < $from + $count} {incr i} { append all [request echo $i] }
@@ -244,7 +244,7 @@ proc io_thread_tests {} {
         $w write "[request incr n][request incr n]"
         assert_equal {3 4} [lmap i {1 2} { $w read }]
         assert_morethan [expr {[clock milliseconds] - $begin}] 20
-        # One that goes while it waits.
+        # One client disconnects while it waits.
         r client pause 100000 write
         set c [valkey_deferring_client]
         $c write [string repeat [request incr n] 10]
@@ -400,7 +400,7 @@ proc io_thread_tests {} {
         $c close
         foreach {bad error} [list [request set k [string repeat x 40000]] "unauthenticated bulk length" \
                                  [request mget a b c d e f g h i j k l] "unauthenticated multibulk length"] {
-            foreach before {0 1 2} { # with the first request, and with later ones, when the thread has been told to go on
+            foreach before {0 1 2} { # with the first request, and with later ones, when the thread may continue
                 set c [valkey_deferring_client]
                 for {set i 0} {$i < $before} {incr i} {
                     $c write [request get k]
@@ -602,7 +602,7 @@ start_server {tags {external:skip} overrides {io-threads 2 io-threads-always-act
     }
 }
 
-# A replica whose connection was away before it asked to follow, with full and partial synchronizations.
+# A replica whose connection an I/O thread owned before it sent PSYNC, with full and partial synchronizations.
 start_server {tags {external:skip needs:debug} overrides {io-threads 3 io-threads-always-active yes repl-diskless-sync-delay 0}} {
     start_server {overrides {io-threads 3 io-threads-always-active yes}} {
         proc in_sync {} {
@@ -679,7 +679,7 @@ start_server {tags {external:skip needs:debug} overrides {io-threads 2 io-thread
     test {replies of connections that move back to the main thread arrive too} {
         r set big [string repeat x 10000]
         set cs [lmap i {1 2} { valkey_deferring_client }]
-        # They are asked home between the arrival of their requests and the round that runs these.
+        # Their connections are requested back between the arrival of their requests and the batch that runs these.
         set z [valkey_deferring_client]
         $z write "[request config set io-threads 1][request debug sleep 0.5]"
         after 150

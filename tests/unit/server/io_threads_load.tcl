@@ -1,4 +1,4 @@
-# How many I/O threads there are: by load, and none for a server that has nothing to do; what INFO says of them.
+# The number of I/O threads: by load, and none for an idle server; and their fields in INFO.
 
 proc io_thread_ids {} {
     set ids {}
@@ -10,7 +10,7 @@ proc io_thread_ids {} {
     return $ids
 }
 
-# Times that any thread of the server has gone to sleep.
+# How often any thread of the server has gone to sleep.
 proc sleeps {} {
     set sum 0
     foreach status [glob /proc/[srv pid]/task/*/status] {

@@ -1,4 +1,4 @@
-# Keys that come, change, move between tables and go: expiry, rewriting in every way, lazy freeing, SCAN.
+# Keys are created, changed, moved between tables and deleted: expiry, rewriting in every way, lazy freeing, SCAN.
 source [file join [file dirname [info script]] server_util.tcl]
 
 # Not with expr, which would turn a text like 4e203 into the number it looks like.
@@ -195,7 +195,7 @@ start_server {tags {external:skip needs:debug}} {
                 }
             }
         }
-        # The same data, made in one go, has the same fingerprint.
+        # The same data, created at once, has the same fingerprint.
         set digest [r debug digest]
         r flushall
         foreach k [array names vals] { if {[info exists ttls($k)]} { r set $k $vals($k) ex $far } else { r set $k $vals($k) } }
@@ -277,7 +277,8 @@ start_server {tags {external:skip needs:debug}} {
         r flushall
     }
 
-    # What is there from the start of a scan to its end must come, whatever else comes, goes and resizes meanwhile.
+    # A key that exists from the start of a scan to its end must be returned, whatever else is added, deleted and
+    # resized meanwhile.
     foreach {name stay extra} {growing 1000 30000 shrinking 500 40000 both 2000 10000} {
         test "SCAN returns all keys that stay, while others are added and deleted ($name)" {
             r flushall

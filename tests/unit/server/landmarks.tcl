@@ -1,6 +1,6 @@
-# Sentences of the log that tools and people's checks are known to look for. They are interface, as error replies are,
-# so none of them may leave the sources or change; everything else in the log is in words of our own. A % stands for
-# what a format puts there: a number, a name, a reason.
+# Sentences of the log that tools and people's checks are known to look for. They are an interface, as error replies
+# are, so none of them may be removed from the sources or changed; everything else in the log is in words of our own.
+# A % stands for what a format inserts: a number, a name, a reason.
 
 set ::log_landmarks {
     {=== VALKEY BUG REPORT START: Cut & paste starting from here ===}

@@ -1,4 +1,4 @@
-# Where the server listens, and whom it lets in.
+# The addresses that the server listens on, and the clients that it accepts.
 source [file join [file dirname [info script]] server_util.tcl]
 
 set ready {Ready to accept connections tcp}

@@ -1,5 +1,5 @@
-# The process around the server: its title, what it tells the kernel and the supervisor, the looks of the log, the
-# watchdog, and what signals mean.
+# The process of the server: its title, its settings in the kernel, the supervisor, the formats of the log, the
+# watchdog, and the meaning of signals.
 source [file join [file dirname [info script]] server_util.tcl]
 
 proc title {pid} { return [string trimright [string map {\0 { }} [read_file /proc/$pid/cmdline]]] }

@@ -1,4 +1,4 @@
-# What the server calls itself, and sockets of other kinds.
+# The names of the server, and special kinds of sockets.
 source [file join [file dirname [info script]] server_util.tcl]
 
 tags {external:skip} {

@@ -1,9 +1,9 @@
-# The round: batches over clients and pipelines, input torn anywhere, big arguments, clients that go in the middle.
+# Batches over clients and pipelines, input cut at any byte, big arguments, clients that disconnect in the middle.
 source [file join [file dirname [info script]] server_util.tcl]
 
 proc batch_counters {} { return [list [s prefetch_batches] [s prefetch_batch_commands]] }
 
-# Runs the script, and says how many batches and commands that took. The two INFO are 4 commands of their own.
+# Runs the script, and returns how many batches and commands that took. The two INFO are 4 commands of their own.
 proc counted {script} {
     set c [r info stats]
     regexp -line {^prefetch_batches:(\d+)} $c -> batches
@@ -69,7 +69,7 @@ start_server {tags {external:skip}} {
             lappend keys many:$i
             r zadd many:$i $i a
         }
-        # Each with as many keys as are hashed ahead, so that the room for hashes runs out; then members.
+        # Each with as many keys as are hashed ahead, so that the space for hashes is used up; then members.
         set text {}
         for {set i 0} {$i < 60} {incr i} { append text [resp::encode [list exists {*}$keys]] }
         for {set i 0} {$i < 68} {incr i} { append text [resp::encode [list zscore many:[expr {$i % 40}] a]] }
@@ -349,7 +349,7 @@ start_server {tags {external:skip}} {
         set other [valkey_deferring_client]
         set busy [valkey_deferring_client]
         r del counter
-        # Both clients' pipelines arrive in one turn, the script first; with I/O threads, the other may be heard first.
+        # Both clients' pipelines arrive in one turn, the script first; with I/O threads, the other may arrive first.
         $busy debug sleep 0.2
         after 50
         set script {local t=os.clock() while os.clock()-t<0.4 do end return 'done'}
@@ -360,7 +360,8 @@ start_server {tags {external:skip}} {
         lassign [lmap i {1 2 3 4} { $slow read }] first second third script
         assert {$first == 1 || ([config_get io-threads] > 1 && $first == 21)}
         assert_equal [list [expr {$first + 1}] [expr {$first + 2}] done] [list $second $third $script]
-        # What the other had in the batch was answered, in order: run before the script, or refused while it ran.
+        # The other client's requests of the batch got replies in order: they ran before the script, or were refused
+        # while it ran.
         set ran 0
         for {set i 0} {$i < 20} {incr i} { if {![catch { $other read } reply]} { incr ran } else { assert_match "BUSY*" $reply } }
         if {![catch { $other read } reply]} { assert_equal OK $reply } else { assert_match "BUSY*" $reply }

@@ -1,5 +1,5 @@
-# What the tests of the server itself share: programs that are run to their end, and servers that start in other ways
-# than `start_server` knows.
+# Helpers that the tests of the server itself share: programs that run to their end, and servers that start in other
+# ways than `start_server` knows.
 
 # A command line that runs in that folder: a server that saves when it ends does it there.
 proc in_folder {dir command} { return [list sh -c {cd "$0" && exec "$@"} $dir {*}$command] }

@@ -113,7 +113,7 @@ start_server {} {
 }
 
 start_server {overrides {save {900 1} enable-debug-command yes appendonly no} tags {external:skip}} {
-    # The same process serves again: its run_id is another one.
+    # The same process continues with another run_id.
     proc begun_anew {command} {
         set before [list [s process_id] [s run_id]]
         catch {r debug {*}$command}

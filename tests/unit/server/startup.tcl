@@ -1,4 +1,4 @@
-# Starting: the command line, the configuration from everywhere it may come from, the log, and what stops a start.
+# Starting: the command line, the configuration from each of its sources, the log, and errors that stop a start.
 source [file join [file dirname [info script]] server_util.tcl]
 
 set ready {Ready to accept connections tcp}
@@ -245,7 +245,7 @@ tags {external:skip} {
 }
 
 tags {external:skip} {
-    # Starts the server, asks it for a directive, and ends it. `stdin` is given to it, {} is nothing.
+    # Starts the server, reads a directive, and stops it. `stdin` is its standard input, {} is none.
     proc value_with {arguments directive {stdin {}}} {
         set input $::work_dir/options.stdin
         set f [open $input w]

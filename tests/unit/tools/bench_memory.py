@@ -1,4 +1,4 @@
-"""What utils/bench/memory concludes from sizes that are known here, and what it sends to servers. The first difference ends it."""
+"""The conclusions of utils/bench/memory from known sizes, and what it sends to servers. The first difference ends it."""
 import os
 import sys
 import time
@@ -70,7 +70,7 @@ def check_commands():
 
 
 class Imagined:
-    """A server whose used_memory per element is what a list says; reads bring it down to what follows there."""
+    """A server whose used_memory per element is taken from a list; reads lower it to the value that follows there."""
 
     def __init__(self, sizes):
         self.sizes, self.reads, self.taken = list(sizes), 0, load.Taken([])

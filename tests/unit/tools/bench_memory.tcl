@@ -4,7 +4,7 @@
 set ::memory [file join [file dirname $::test_file] .. .. .. utils bench memory]
 set ::script [file join [file dirname $::test_file] bench_memory.py]
 
-# Our own server by way of a program of another name, as a peer: one that is ours itself would be left out.
+# This server under another program name, as a peer: under its own name it would be left out.
 proc peer {} {
     set path [file join $::work_dir peer]
     set f [open $path w 0755]
@@ -26,7 +26,7 @@ tags {valgrind:skip} {
     test "tables and heat map of some rows" {
         set text [exec -ignorestderr python3 $::memory --count 2000 --rest 0 --row TTL --row {zset btree} --peer [peer] --out $::work_dir 2>/dev/null]
         assert_match "*## Memory by size\n*" $text
-        # The same server on both sides takes the same, but for its other index.
+        # The same server on both sides takes the same memory, except for its other index.
         assert {[regexp {\n\| members of a sorted set, btree \| 7 \| 0\.\d\d× \| ≤ 0\.52× \| (yes|\*\*no\*\*) \| 0\.\d\d× \(\d+\) \| ≤ 0\.62× \|} $text]}
         assert {[regexp {\n\| strings of 10 with a TTL \| 4 \| (0\.9|1\.0)\d× \| ≤ 0\.62× \| \*\*no\*\* \| \d\.\d\d× \(\d+\) \|} $text]}
         assert {[regexp {\n\| \*\*mean of the rows\*\* \| 11 \| \*\*0\.\d\d×\*\* \|} $text]}

@@ -1,4 +1,5 @@
-"""What utils/bench/suite concludes from costs that are known here, and what it reads of a process. The first difference ends it."""
+"""The conclusions of utils/bench/suite from known costs, and what it reads of a process. The first difference ends
+it."""
 import os
 import sys
 import threading

@@ -188,7 +188,7 @@ start_server {} {
 
     test "-I connects and waits" {
         if {$::benchmark eq {}} { skip "no valkey-benchmark" }
-        # Those of earlier tests have gone when only ours is left.
+        # The keys of earlier tests are deleted when only ours is left.
         wait_for_condition 200 50 {[s connected_clients] == 1} else { fail "others are there" }
         set pipe [open |[list timeout 100 $::benchmark -h [srv host] -p [srv port] -I -c 7] r]
         assert_match "Creating 7 idle connections*" [gets $pipe]

@@ -37,7 +37,7 @@ start_server {tags {tools}} {
                 assert {[regexp -line "^  $title: \[\\d.\]+ requests per second, p50=\[\\d.\]+ p99=\[\\d.\]+ max=\[\\d.\]+ msec$" $out]} $out
                 incr sum $calls
             }
-            # What was due with the last batches is sent as whole batches.
+            # Requests that were due with the last batches are sent as whole batches.
             assert_range $sum 20000 [expr {20000 + $pipeline}]
         }
         assert_morethan [r dbsize] 500 "keys are drawn for each command"

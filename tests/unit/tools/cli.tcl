@@ -416,7 +416,7 @@ foreach backup_server $::backup_servers {
     }
 }
 
-# A server that answers SYNC with these bytes, and then closes the connection or, with `hold`, goes on waiting.
+# A server that replies to SYNC with these bytes, and then closes the connection or, with `hold`, keeps it open.
 proc with_half_server {bytes hold body} {
     set listener [socket -server [list apply {{bytes hold fd args} {
         fconfigure $fd -blocking 0 -translation binary

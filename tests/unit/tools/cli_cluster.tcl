@@ -17,7 +17,7 @@ proc cluster_ok {args} {
     return $out
 }
 
-# The oracle's tool, as run_tool runs ours.
+# Runs the oracle's tool, as run_tool runs ours.
 proc run_peer {name input args} {
     set err $::work_dir/peer.err
     set path [file join [file dirname [valkey_oracle]] $name]
@@ -249,7 +249,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal 0 [lindex [cluster_answering ${answers}yes\n reshard [node_of a]] 0]
         wait_until_settled a
         assert_equal [list [expr {[lindex $before 0] + 5}] [expr {[lindex $before 1] - 5}]] [list [slots_of a] [slots_of c]]
-        # Nobody there to answer: it gives up.
+        # No node answers: the tool gives up.
         assert_equal 1 [lindex [cluster reshard [node_of a]] 0]
     }
 
@@ -425,7 +425,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
             assert_equal [nodes_told $peer] [nodes_told $out]
         }
         foreach name {a b c} { r [at $name] flushall }
-        # Each of the nine clients sends its first batch before any has a reply; who is served next is up to the machine.
+        # Each of the nine clients sends its first batch before any has a reply; which one is served next is random.
         assert_equal 0 [lindex [run_tool valkey-benchmark {} --cluster -p $port -n 3000 -c 9 -P 3 --threads 1 -q set x:{tag} __data__] 0]
         foreach name {a b c} { assert_range [r [at $name] dbsize] 2 2982 }
     }
@@ -435,7 +435,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_match "*MSET (10 keys): *FCALL: *" $out
         set out [tool_output valkey-benchmark --cluster -p $port -n 300 -c 6 -t set]
         assert_match "*\n  cluster mode: yes (3 primary)\n  node \\\[0\\\] configuration:\n    save: NONE\n    appendonly: no\n  node \\\[1\\\]*\n  multi-thread: yes\n  threads: 3\n*" $out
-        # Without a tag a key is where it is: not everywhere.
+        # Without a tag a key stays on its node: it is not spread over all.
         lassign [run_tool valkey-benchmark {} --cluster -p $port -n 300 -q set foo 1] code out err
         assert_equal 1 $code
         assert_match "Error from server 127.0.0.1:*: MOVED 12182 127.0.0.1:*\n*" $err
@@ -508,7 +508,7 @@ start_servers [list a $guarded b $guarded c $guarded] {
     }
 }
 
-# For nodes and, 10000 above, for their buses.
+# Ports of nodes and, 10000 above, of their buses.
 proc free_ports_in_a_row {count} {
     while 1 {
         set first [free_port]

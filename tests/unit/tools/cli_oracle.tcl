@@ -1,5 +1,5 @@
-# What scripts see of valkey-cli, without a terminal, is byte for byte what 9.1's shows: both ask the same server of 9.1,
-# in all forms of output.
+# The output of valkey-cli without a terminal is byte for byte that of 9.1: both connect to the same server of 9.1,
+# with all forms of output.
 
 set ::cli [tool_path valkey-cli]
 

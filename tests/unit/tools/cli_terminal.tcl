@@ -3,7 +3,7 @@
 
 source -encoding utf-8 $::support/terminal.tcl
 
-# What the words on a command line print at a terminal.
+# What a command line prints at a terminal.
 proc at_terminal {args} {
     session_start {*}$args
     try {
@@ -91,7 +91,7 @@ start_server {overrides {save {}}} {
             see "\"1\"\r\n"
             type "get us\t\t\t\t\r"
             see "\"2\"\r\n"
-            # Of the type that the command is for.
+            # Keys of the type that the command works on.
             type "lrange us\t 0 -1\r"
             see "1) \"a\"\r\n"
             type "object encoding oth\t\r"
@@ -199,7 +199,7 @@ start_server {overrides {save {}}} {
     test "a busy server does not block typing" {
         r flushall
         r set user:one 1
-        # What does not answer at once, and what has answered before.
+        # A server that does not answer at once, and one that has answered before.
         foreach {wait_s first} {0 {} 3 "get user:o\t\r"} {
             session "-t $wait_s" {
                 see [prompt]
@@ -299,7 +299,7 @@ start_server {overrides {save {}}} {
         }
         assert_match "*XADD*" [tool_output valkey-cli help streams]
         assert_match "*PFADD*" [tool_output valkey-cli help hll]
-        # A command goes before a group, which is told.
+        # A command takes precedence over a group of the same name, which a line mentions.
         assert_match "*SET key value*help @set lists*" [tool_output valkey-cli help set]
         assert {[string first SADD [tool_output valkey-cli help set]] < 0}
         assert_match "*SADD*" [tool_output valkey-cli help @set]

@@ -15,7 +15,7 @@ proc metres {lon1 lat1 lon2 lat2} {
     return [expr {2 * 6372797.560856 * asin(sqrt(min($h, 1)))}]
 }
 
-# Is the point within the shape? Distances closer to the border than `slack` say "either".
+# Whether the point is within the shape. Distances closer to the border than `slack` give "either".
 set slack 0.01
 proc within {shape lon lat} {
     lassign $shape kind a b c d
@@ -327,11 +327,11 @@ start_server {tags {geo}} {
                 r georadius s 1 1 1 km $with store d
             }
         }
-        # Of a member of nothing, only the options are looked at.
+        # FROMMEMBER with a missing key: only the options are checked.
         assert_equal {} [r georadiusbymember nokey none x y]
         assert_error {ERR syntax error} { r georadiusbymember nokey none x y z }
         assert_error {ERR member none does not exist} { r georadiusbymember s none x y z }
-        # Of two polygons the last counts.
+        # The last of two polygons counts.
         assert_equal {} [r geosearch s bypolygon 3 0 30 30 30 15 45 bypolygon 3 1 1 2 2 3 4]
     }
 

@@ -1,5 +1,5 @@
-# Hashes: setting, reading, counting, incrementing, scanning. Everything runs in each encoding; `long` names make a small
-# hash grow out of its object into an allocation of its own, which OBJECT ENCODING does not tell apart.
+# Hashes: setting, reading, counting, incrementing, scanning. Everything runs in each encoding; `long` names make a
+# small hash grow out of its object into an allocation of its own, which OBJECT ENCODING does not show.
 
 proc pairs_of {key} { return [lsort -stride 2 [r hgetall $key]] }
 

@@ -4,7 +4,7 @@ set bad_count "ERR numfields should be greater than 0 and match the provided num
 
 proc now_ms {} { return [clock milliseconds] }
 
-# A hash with fields a, b, c, of which b is over but, with the job switched off, still there; d has time.
+# A hash with fields a, b, c, of which b has expired but still exists, as active expiry is off; d has an expiry.
 proc with_expired {} {
     r del k
     r hset k a 1 b 2 c 3 d 4
@@ -382,7 +382,7 @@ start_server {tags {hash}} {
     }
 }
 
-# ---- Fields that are over, but have not been taken out ----
+# ---- Fields that have expired, but still exist ----
 
 start_server {tags {hash needs:debug}} {
     r debug set-active-expire 0
@@ -538,8 +538,8 @@ start_server {tags {hash}} {
         return [expr {1000 * ($sys + $user)}]
     }
 
-    # Asks until `size` is `last`. The most processor time in ms that went by between two answers, and how many sizes were
-    # seen: a job that does all at once shows two.
+    # Repeats until `size` is `last`. Returns the most processor time in ms between two replies, and how many sizes
+    # were seen: a job that deletes all at once shows two.
     proc watch {size last} {
         set worst 0
         set sizes {}

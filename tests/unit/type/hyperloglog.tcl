@@ -1,4 +1,4 @@
-# HyperLogLogs: accuracy, merging, the sparse limit, bytes that come from elsewhere, and corrupt ones.
+# HyperLogLogs: accuracy, merging, the sparse limit, bytes of other servers, and corrupt values.
 
 source [file join [file dirname [info script]] zset_util.tcl]
 

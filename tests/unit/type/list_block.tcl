@@ -157,7 +157,7 @@ start_server {tags {list}} {
         foreach client [list $first $second $third] { assert_equal x [$client read] }
         assert_equal 0 [r exists a b c]
         assert_equal x [all d]
-        # Against the order in which they came.
+        # Against the order of their arrival.
         r del d
         $third brpoplpush c d 0
         wait_for_blocked 1
@@ -198,7 +198,7 @@ start_server {tags {list}} {
         assert_error "WRONGTYPE*" { $d read }
         assert_equal {k a} [$e read]
         assert_equal text [r get s]
-        # So does RPOPLPUSH.
+        # RPOPLPUSH does the same.
         $d brpoplpush k s 0
         wait_for_blocked 1
         r rpush k b
@@ -260,7 +260,7 @@ start_server {tags {list}} {
             assert_error $error { r brpoplpush k l $timeout }
             assert_error $error { r blmpop $timeout 1 k left }
         }
-        # Timeouts are looked at even when nobody would wait.
+        # Timeouts are checked even when the command would not wait.
         r rpush k a
         assert_error "ERR timeout*" { r blpop k x }
         assert_error "ERR timeout*" { r blmove k l left left x }

@@ -115,7 +115,7 @@ foreach {form overrides} $forms {
                 assert_error "WRONGTYPE*" { r {*}$command }
             }
             assert_equal {a b} [all k]
-            # Without a source the target is not looked at.
+            # Without a source the target is not checked.
             assert_equal {} [r lmove none s left left]
             assert_equal {} [r rpoplpush none s]
         }

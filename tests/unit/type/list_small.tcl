@@ -1,10 +1,10 @@
-# Lists that lie in the object of their key, and those that are about to: random changes against Tcl's own lists, with sizes around
-# 80 bytes of listpack, where they leave the object, and half of that, where they come back.
+# Lists that are inside the object of their key, and those close to it: random changes against Tcl's own lists, with
+# sizes around 80 bytes of listpack, where they leave the object, and half of that, where they return.
 source [file join [file dirname [info script]] list_util.tcl]
 
 set keys {k other {a key of more than 16 bytes}}
 
-# Of 0 to 40 bytes, every third a number.
+# Elements of 0 to 40 bytes, every third a number.
 proc random_element {} {
     switch [randomInt 3] {
         0 { return [randomInt 100000] }
@@ -111,11 +111,11 @@ start_server {overrides {enable-debug-command yes list-max-listpack-size -2} tag
     }
 
     test {a list moves from its object to an allocation of its own and back, as it grows and shrinks} {
-        # As long as it is in the object, it takes no more than a string of as many bytes.
+        # While it is in the object, it takes no more memory than a string of as many bytes.
         fill k {*}[lrepeat 5 0123456789]
         r set s [string repeat x 67]
         assert_equal [r memory usage s] [r memory usage k]
-        # What has left the object is back at half the size only.
+        # A list that has left the object returns at half the size only.
         fill k {*}[lrepeat 20 0123456789]
         while {[r llen k] > 3} { r rpop k }
         r set s [string repeat x 43]

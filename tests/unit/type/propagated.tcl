@@ -1,5 +1,5 @@
-# What lists, sets, sorted sets and streams write to the append-only file in place of the command that came, and that
-# running it again gives the same.
+# What lists, sets, sorted sets and streams write to the append-only file in place of the client's command, and that
+# running it again gives the same data.
 source [file join [file dirname [file dirname [file normalize [info script]]]] persist aof_util.tcl]
 
 tags {external:skip} {

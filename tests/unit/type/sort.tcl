@@ -169,7 +169,7 @@ start_server {tags {sort}} {
             assert_equal [lsort $values] [r lrange d 0 -1]
             r sort l alpha desc limit 0 2 store d
             assert_equal [lrange [lsort -decreasing $values] 0 1] [r lrange d 0 -1]
-            # The same as weights.
+            # The same values as weights.
             r del l
             for {set i 0} {$i < [llength $values]} {incr i} {
                 r rpush l $i

@@ -353,7 +353,7 @@ start_server {tags stream} {
         assert_error "ERR syntax error" { r xsetid s 9 foo }
         assert_error "ERR no such key" { r xsetid none 1 }
         assert_error "WRONGTYPE *" { r xsetid str 1 }
-        # What was deleted counts like what is there, whatever is told of it.
+        # A deleted entry counts like an existing one.
         set deleted "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
         r xdel s 1 3
         assert_error $deleted { r xsetid s 2-9 }

@@ -1,4 +1,4 @@
-# XREAD BLOCK and XREADGROUP BLOCK: who is woken, by what, in which order, and with which reply.
+# XREAD BLOCK and XREADGROUP BLOCK: which clients are woken, by what, in which order, and with which reply.
 
 proc group {key args} {
     r del $key

@@ -1,4 +1,4 @@
-# Consumer groups: XGROUP, XREADGROUP, XACK, XPENDING, XCLAIM, XAUTOCLAIM, and what XINFO says of them; XREAD.
+# Consumer groups: XGROUP, XREADGROUP, XACK, XPENDING, XCLAIM, XAUTOCLAIM, and their fields in XINFO; XREAD.
 
 source [file join [file dirname [info script]] stream_util.tcl]
 
@@ -388,7 +388,7 @@ start_server {tags stream} {
         r hello 2
     }
 
-    # With the entries 1-0 to 6-0, changed like that: entries-read and lag, at once and after one more was read.
+    # With the entries 1-0 to 6-0 and these changes: entries-read and lag, at once and after one more was read.
     foreach {name changes before after} {
         {a deletion behind the group} {{xgroup create s g 3 entriesread 3} {xdel s 2}} {3 3} {4 2}
         {a deletion before the group} {{xgroup create s g 1 entriesread 1} {xdel s 3}} {1 {}} {{} {}}

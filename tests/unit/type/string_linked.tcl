@@ -1,12 +1,12 @@
 # Long strings are not copied into replies: reply and key share the bytes (min-string-size-avoid-copy-reply). Whatever
-# becomes of the key while a client has not read its reply, the reply is what it was when the command ran.
+# happens to the key while a client has not read its reply, the reply keeps the value of when the command ran.
 #
-# Two ways to have replies that refer to a value: a client that reads late, of values that no socket takes in whole; and
-# requests sent at once, whose replies wait for the end of the turn.
+# There are two ways to have replies that refer to a value: a client that reads late, with values that no socket takes
+# at once; and requests sent at once, whose replies wait for the end of the turn.
 
 set big [string repeat 0123456789abcde 700000] ;# 10.5 MB
 
-# A client that has asked, and not read: some of the reply is still in the server.
+# A client that has sent a command, and not read its reply: a part of the reply is still in the server.
 proc asked_for {args} {
     set c [valkey_deferring_client]
     $c client setname late
@@ -32,7 +32,7 @@ proc used {} {
     return [s used_memory]
 }
 
-# Runs the body, then has the reply of `asked` read.
+# Runs the body, then reads the reply of `asked`.
 proc reply_after {asked body} {
     set c [asked_for {*}$asked]
     uplevel 1 $body
@@ -49,7 +49,7 @@ proc assert_same {expected actual} {
 proc digest {} { r debug digest }
 
 start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
-    # What becomes of the key; the value that it has then ({}: none).
+    # What happens to the key; the value that it has then ({}: none).
     set changes {
         set         {r set k new}                                         new
         setex       {r setex k 1000 new}                                  new

@@ -1,5 +1,5 @@
-# The directive zset-index: which index large sorted sets get, what changing it does to those that are there, and
-# what DEBUG ZSET tells about them. Commands behave the same with either: `make test` runs the other files with both.
+# The directive zset-index: which index large sorted sets get, what changing it does to existing sets, and what DEBUG
+# ZSET shows of them. Commands behave the same with either: `make test` runs the other files with both.
 source [file join [file dirname [info script]] zset_util.tcl]
 
 # "name:value" pairs of DEBUG ZSET as a dictionary.

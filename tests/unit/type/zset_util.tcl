@@ -10,10 +10,10 @@ set letters {1 a 2 b 3 c 4 d 5 e}
 # A list of pairs sorted by score and member, as a flat list.
 proc by_score {pairs} { return [lsort -stride 2 -real -index 1 [lsort -stride 2 $pairs]] }
 
-# What sets become that are too large for a listpack. A server without the directive has only the one.
+# The encoding of sets that are too large for a listpack. A server without the directive has only one.
 proc zset_big_encoding {} {
     set index [config_get zset-index]
     return [expr {$index eq {} ? "skiplist" : $index}]
 }
-# The tests say "large" for that.
+# The tests call it "large".
 proc zset_encoding {name} { return [expr {$name eq "large" ? [zset_big_encoding] : $name}] }

@@ -1,4 +1,4 @@
-# Who may see what over HTTP.
+# Access rights over HTTP.
 source [file join [file dirname [info script]] web_util.tcl]
 
 proc stats {args} { return [web_body /api/stats {*}$args] }

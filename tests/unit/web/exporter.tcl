@@ -1,12 +1,12 @@
-# Beside Debian's prometheus-redis-exporter, which asks the same server: what it tells, /metrics tells, under the same names,
-# with the same labels and types.
+# /metrics is compared with Debian's prometheus-redis-exporter on the same server: /metrics has all of its metrics,
+# under the same names, with the same labels and types.
 source [file join [file dirname [info script]] web_util.tcl]
 
-# What is about the exporter itself, about options that are off by default, or about other servers.
+# Metrics about the exporter itself, about options that are off by default, or about other servers.
 set not_ours {go_* process_* promhttp_* redis_exporter_build_info redis_exporter_last_scrape_connect_time_seconds
     redis_exporter_scrape_duration_seconds* redis_target_scrape_request_errors_total redis_last_key_groups_scrape_duration_milliseconds
     redis_db_keys_cached redis_connected_clients_details redis_config_key_value}
-# What has changed between the two questions, whoever asks first.
+# Metrics that change between the two requests, in either order.
 set moving {redis_commands_* redis_connected_clients redis_connections_received_total redis_cpu_* redis_exporter_* redis_latency_percentiles_usec*
     redis_mem_* redis_net_* redis_total_reads_processed redis_total_writes_processed redis_allocator_* redis_memory_* redis_uptime_in_seconds redis_start_time_seconds
     redis_client_recent_* redis_*_offset* redis_master_last_io_seconds_ago redis_connected_slave_lag_seconds redis_db_avg_ttl_seconds
@@ -29,7 +29,7 @@ proc take_page {text types_name samples_name} {
     }
 }
 
-# The exporter's answer about the server at this port. (To HTTP/1.1 it would come in chunks.)
+# The exporter's answer about the server at this port. (To HTTP/1.1 it would be chunked.)
 proc exported {exporter_port port} {
     set sock [web_send $exporter_port [web_request GET /scrape?target=redis://127.0.0.1:$port {} 1.0]]
     set text [read $sock]

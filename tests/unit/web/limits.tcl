@@ -1,4 +1,4 @@
-# What a peer of the metrics port cannot do: stay for ever, send without end, keep others out, or stall the server.
+# A peer of the metrics port can neither stay for ever, send without end, exclude others, nor stall the server.
 source [file join [file dirname [info script]] web_util.tcl]
 
 with_web {} {

@@ -1,7 +1,7 @@
-# /metrics: names, values, both formats, and what a real parser says of them. /readyz and its reasons.
+# /metrics: names, values, both formats, and the result of a real parser. /readyz and its reasons.
 source [file join [file dirname [info script]] web_util.tcl]
 
-# What Debian's python3-prometheus-client makes of a page; "families FIELDS" by its own count.
+# What Debian's python3-prometheus-client parses from a page; "families FIELDS" by its own count.
 proc parsed_by_prometheus {openmetrics text} {
     set python /usr/bin/python3
     if {![file executable $python] || [catch {exec $python -c "import prometheus_client"}]} { skip "no python3-prometheus-client" }
@@ -13,7 +13,8 @@ families = list(parse(sys.stdin.read()))
 print(len(families), sum(len(f.samples) for f in families))" << $text]
 }
 
-# Our own look at a page: every family has HELP and TYPE, once; samples stand under their family, once; labels are well formed.
+# Our own check of a page: every family has HELP and TYPE, once; samples are listed under their family, once; labels
+# are well formed.
 proc check_page {text} {
     set family {}
     foreach line [split [string trimright $text \n] \n] {

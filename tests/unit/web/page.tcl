@@ -1,4 +1,4 @@
-# The page for people, and what it asks for. In a real browser where there is one.
+# The page for people, and its data. It runs in a real browser where there is one.
 source [file join [file dirname [info script]] web_util.tcl]
 
 # Text of JSON as dicts and lists, by python3.

@@ -1,9 +1,10 @@
-"""doors.py - what stands before each server and each Sentinel, so that they can be parted.
+"""proxies.py - proxies before each server and each Sentinel, so that they can be partitioned.
 
-    Sentinel A ──▶ door of B (the port that everybody announces) ──▶ B's port
+    Sentinel A ──▶ proxy of B (the announced port) ──▶ B's port
 
-Which Sentinel has connected, its first words tell: it gives the connection a name. Between different sides a link is refused, or
-swallows what is sent over it, as a network does that loses packets; replicas and clients pass. Everything is done by one thread.
+The first words of a connection identify its Sentinel, which gives the connection a name. Between different sides a
+link is refused, or drops what is sent over it, as a network that loses packets does; replicas and clients pass. One
+thread does everything.
 """
 import random
 import re
@@ -18,45 +19,45 @@ PATIENCE_S = 2  # with a node that does not read
 
 
 class Leg:
-    def __init__(self, door, caller, callee):
-        self.door, self.caller, self.callee = door, caller, callee
-        self.who = None       # of a Sentinel how its id begins; "": somebody else
+    def __init__(self, proxy, caller, callee):
+        self.proxy, self.caller, self.callee = proxy, caller, callee
+        self.who = None       # the beginning of the Sentinel's id; "": another client
         self.swallows = False
 
 
-class Doors:
+class Proxies:
     def __init__(self, host="127.0.0.1"):
         self.host = host
         self.lock = threading.RLock()
         self.selector = selectors.DefaultSelector()
         self.legs = set()
-        self.ids = {}         # of Sentinels, as Leg.who: their doors
-        self.sides = {}       # of doors; 0 for those not in it
-        self.doors = 0
+        self.ids = {}         # beginning of a Sentinel's id (Leg.who): its proxy
+        self.sides = {}       # of proxies; 0 for those not in it
+        self.proxies = 0
         self.listeners = []
         self.running = True
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
-    # ---- What can be asked for ----
+    # ---- Requests ----
 
     def open(self, port, target):
-        """A door at this port, for who listens at `target`; its number."""
+        """Opens a proxy at this port, to the server that listens at `target`; returns its number."""
         listener = socket.create_server((self.host, port))
         with self.lock:
-            door, self.doors = self.doors, self.doors + 1
+            proxy, self.proxies = self.proxies, self.proxies + 1
             self.listeners.append(listener)
-            self.selector.register(listener, selectors.EVENT_READ, (door, target))
-        return door
+            self.selector.register(listener, selectors.EVENT_READ, (proxy, target))
+        return proxy
 
-    def introduce(self, door, who):
-        self.ids[who] = door
+    def introduce(self, proxy, who):
+        self.ids[who] = proxy
 
-    def part(self, doors):
+    def part(self, proxies):
         """These on one side, all others on the other."""
         swallow = random.random() < 0.5
         with self.lock:
-            self.sides = {door: 1 for door in doors}
+            self.sides = {proxy: 1 for proxy in proxies}
             for leg in [leg for leg in self.legs if self.parted(leg)]:
                 if swallow:
                     leg.swallows = True
@@ -82,7 +83,7 @@ class Doors:
 
     def parted(self, leg):
         caller = self.ids.get(leg.who)  # it may call before it is introduced
-        return caller is not None and self.sides.get(caller, 0) != self.sides.get(leg.door, 0)
+        return caller is not None and self.sides.get(caller, 0) != self.sides.get(leg.proxy, 0)
 
     def drop(self, leg):
         if leg not in self.legs:
@@ -92,14 +93,14 @@ class Doors:
             self.selector.unregister(sock)
             sock.close()
 
-    def accept(self, listener, door, target):
+    def accept(self, listener, proxy, target):
         caller, _ = listener.accept()
         try:
             callee = socket.create_connection((self.host, target), PATIENCE_S)
         except OSError:
             caller.close()
             return
-        leg = Leg(door, caller, callee)
+        leg = Leg(proxy, caller, callee)
         self.legs.add(leg)
         for sock in (caller, callee):
             sock.settimeout(PATIENCE_S)
