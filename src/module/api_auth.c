@@ -45,7 +45,7 @@ static int apiAuthLogIn(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyMo
         c->flags &
             CLIENT_CLOSE_ASAP; /* it may be in the middle of being freed, so the login would never be freed */
     if (!u || !aclUserIsOn(u) || !c || !c->conn || is_closing) return VALKEYMODULE_ERR;
-    authBecome(c, u);
+    authSetUser(c, u);
     if (!callback) return VALKEYMODULE_OK; /* without a callback the login survives the module, as in 9.1.2 */
     struct login *l = zmalloc(sizeof *l);
     *l = (struct login){logins, c, ctx->module, callback, privdata};
@@ -222,7 +222,7 @@ static void apiAuthForgetModule(struct module *m) {
 }
 
 void authPartInit(void) {
-    auth_user_changes = apiAuthCallUserChanged;
+    auth_on_user_change = apiAuthCallUserChanged;
     clientOnFree(apiAuthCallUserChanged);
     clientOnFree(apiAuthForgetWaiting);
     auth_decide = apiAuthRunCallbacks;

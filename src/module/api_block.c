@@ -148,10 +148,10 @@ static void apiBlockWait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModu
                          int64_t timeout_ms, bool wake_on_delete) {
     struct blockingOptions options = {.deadline_ms = timeout_ms ? mstime() + timeout_ms : 0,
                                       .wake_on_delete = wake_on_delete,
-                                      .patient = !bc->timeout,
-                                      .wants = apiBlockTypeWakes,
-                                      .whose = bc,
-                                      .left = moduleBlockDetach};
+                                      .uninterruptible = !bc->timeout,
+                                      .accepts_value = apiBlockTypeWakes,
+                                      .owner = bc,
+                                      .on_unblocked = moduleBlockDetach};
     struct str *names = stringViews(keys, (size_t)count);
     blockForHandler(bc->client, names, count, &options);
     zfree(names);

@@ -44,7 +44,7 @@ static void blockEventCallBack(struct client *c, struct ValkeyModuleBlockedClien
 }
 
 static void blockEventUnblocked(struct client *c) {
-    struct ValkeyModuleBlockedClient *bc = blockedWhose(c);
+    struct ValkeyModuleBlockedClient *bc = blockedOwner(c);
     moduleUnitBegin();
     replyRaw(c, bc->held_reply, sdslen(bc->held_reply));
     if (blocking_end.reason == BLOCKING_RESUMED) {
@@ -82,10 +82,10 @@ static void blockEventCommandDone(struct client *c) {
         return;
     }
     struct blockingOptions options = {.deadline_ms = bc->deadline_ms,
-                                      .patient = !bc->timeout,
-                                      .ends = blockEventUnblocked,
-                                      .whose = bc,
-                                      .left = moduleBlockDetach};
+                                      .uninterruptible = !bc->timeout,
+                                      .on_end = blockEventUnblocked,
+                                      .owner = bc,
+                                      .on_unblocked = moduleBlockDetach};
     bc->held_reply = blockEventTakeReply(c);
     blockForHandler(c, NULL, 0, &options);
 }

@@ -189,7 +189,7 @@ static void lockUnloaded(struct module *m) {
 void lockPartInit(void) {
     main_thread = pthread_self();
     moduleLockTry();
-    scriptLetOthers = moduleYieldToOthers;
+    scriptServeOthers = moduleYieldToOthers;
     moduleOnLoaded(lockLoaded);
     moduleOnUnload(lockUnloaded);
 }

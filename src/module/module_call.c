@@ -153,7 +153,7 @@ static void moduleCallRunOrRefuse(struct client *c, struct request *r, unsigned 
                                   struct callOutcome *outcome) {
     r->unpropagated = !(flags & REPLICATE);
     r->exceeds_memory = !(flags & WITHIN_LIMIT);
-    r->but = (uint8_t)(flags & REPLICATE ? moduleCallExcludedSinks(flags) : 0);
+    r->exclude = (uint8_t)(flags & REPLICATE ? moduleCallExcludedSinks(flags) : 0);
     c->argv = r->argv; /* refusals read them */
     c->argc = r->argc;
     c->lastcmd = r->cmd;

@@ -271,13 +271,13 @@ int vmRegisterScriptingEngine(struct ValkeyModuleCtx *ctx, const char *engine_na
     e->engine = (struct scriptEngine){.name = sdsnew(engine_name),
                                       .module = ctx->module->name,
                                       .abi_version = (int)methods.version,
-                                      .how = &script_methods};
+                                      .methods = &script_methods};
     scriptEngineAdd(&e->engine);
     return VALKEYMODULE_OK;
 }
 
 bool moduleEngineIsFromModule(const struct scriptEngine *e) {
-    return e->how == &script_methods;
+    return e->methods == &script_methods;
 }
 
 static void moduleEngineRemoveEngine(struct scriptEngine *e) {

@@ -68,7 +68,8 @@ struct functionLibrary *functionLibraryCreate(struct str text, sds *error) {
 
 void functionLibraryRelease(struct functionLibrary *lib) {
     struct scriptEngine *e = lib->engine;
-    for (struct function *f = lib->functions; f; f = f->next) e->methods->release(e, SCRIPT_FUNCTION, f->code);
+    for (struct function *f = lib->functions; f; f = f->next)
+        e->methods->release(e, SCRIPT_FUNCTION, f->code);
     if (lib->whole) e->methods->release(e, SCRIPT_FUNCTION, lib->whole);
     lib->whole = 0;
 }

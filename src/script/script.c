@@ -60,8 +60,8 @@ static const struct hashtableType by_sha_type = {.entryKey = scriptShaKey};
 static const struct hashtableType by_text_type = {.entryKey = scriptTextKey};
 
 static size_t scriptComputeMemory(const struct cachedScript *s) {
-    const struct scriptEngineMethods *how = s->engine->how;
-    size_t engines = how->codeMemory ? how->codeMemory(s->engine, s->code) : 0;
+    const struct scriptEngineMethods *methods = s->engine->methods;
+    size_t engines = methods->codeMemory ? methods->codeMemory(s->engine, s->code) : 0;
     return zmallocSize(s) + sdsAllocSize(s->text) + engines;
 }
 
@@ -138,9 +138,9 @@ static const char *scriptSetCode(struct scriptCompilation *job, const struct scr
 static bool scriptCompile(struct cachedScript *s, struct str code, sds *error) {
     struct loadingScript load = {.job = {.kind = SCRIPT_EVAL, .text = code, .add = scriptSetCode},
                                  .script = s};
-    const struct scriptEngineMethods *how = s->engine->methods;
-    if (how->compile(s->engine, &load.job, error) && s->code) return true;
-    if (s->code) how->release(s->engine, SCRIPT_EVAL, s->code);
+    const struct scriptEngineMethods *methods = s->engine->methods;
+    if (methods->compile(s->engine, &load.job, error) && s->code) return true;
+    if (s->code) methods->release(s->engine, SCRIPT_EVAL, s->code);
     if (!*error) *error = sdsnew("ERR No functions registered");
     return false;
 }

@@ -52,7 +52,7 @@ static void scriptDebugRemoveArmed(struct armedClient *a) {
 void scriptDebugDisarm(struct client *c) {
     struct armedClient *a = scriptDebugFindArmed(c);
     if (!a) return;
-    a->engine->how->debugger->disable(a->engine);
+    a->engine->methods->debugger->disable(a->engine);
     scriptDebugRemoveArmed(a);
 }
 

@@ -57,8 +57,8 @@ static void hotKeysOnCall(struct client *c) {
     }
     skip = hotKeysNextSkip();
     const struct request *r = c->request;
-    for (int i = 0; r->hints && i < r->key_count; i++) hotKeysCount(r->hints[i].key, c->db->id);
-    int pos = r->hints ? 0 : r->cmd->only_key.pos;
+    for (int i = 0; r->key_hashes && i < r->key_count; i++) hotKeysCount(r->key_hashes[i].key, c->db->id);
+    int pos = r->key_hashes ? 0 : r->cmd->only_key.pos;
     if (pos > 0 && pos < r->argc) hotKeysCount(r->argv[pos], c->db->id);
 }
 

@@ -90,7 +90,7 @@ static bool luaApiRunCommand(struct client *c, int argc) {
     struct request r = {.argv = arguments.argv, .argc = argc, .cmd = commandLookup(arguments.argv, argc)};
     bool writes = r.cmd && r.cmd->flags & CMD_WRITE;
     r.unpropagated = writes && lua_run.repl == REPL_NONE;
-    if (writes && !r.unpropagated) r.but = luaApiExcludedSinks(lua_run.repl);
+    if (writes && !r.unpropagated) r.exclude = luaApiExcludedSinks(lua_run.repl);
     bool ran = commandRun(c, &r, ORIGIN_SCRIPT);
     if (ran && writes) script_run.wrote = true;
     return ran;
