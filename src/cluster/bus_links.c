@@ -412,3 +412,18 @@ int busLinksDropUnidentified(int64_t silent_ms) {
     }
     return closed;
 }
+
+/* ---- For tests ---- */
+
+void busLinksStop(void) {
+    listForEach(&links, it) busLinkDestroy(listEntry(it, struct link, node));
+    while (listening_count) {
+        int fd = listening[--listening_count];
+        aeDeleteFileEvent(server_el, fd, AE_READABLE);
+        close(fd);
+    }
+}
+
+void busLinksForEach(void (*fn)(void *priv, struct busLink *link), void *priv) {
+    listForEach(&links, it) fn(priv, &listEntry(it, struct link, node)->bus);
+}

@@ -55,3 +55,8 @@ int busLinksEnforceLimit(size_t limit);
 #define BUS_UNIDENTIFIED_MESSAGE_MAX (1024 * 1024)
 /* Closes unidentified links that have been silent for longer than that, and returns how many. */
 int busLinksDropUnidentified(int64_t silent_ms);
+
+/* ---- For tests ---- */
+
+void busLinksStop(void); /* closes all links and stops listening, without calls of handlers */
+void busLinksForEach(void (*fn)(void *priv, struct busLink *link), void *priv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bus_test.c - messages of the bus: those that nodes of Valkey 9.1 have sent (tests/fixtures/cluster) are
- * read and written again to the same bytes; what we write comes back; what is cut, too long or nonsense is
- * told, and nothing beyond it is read. */
+/* bus_test.c - messages of the bus. Messages captured from nodes of Valkey 9.1 (tests/fixtures/cluster) are
+ * parsed and written again to the same bytes; our own messages are parsed again; truncated, overlong and
+ * invalid ones are refused, and nothing beyond them is read. */
 #include "cluster/bus.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include "cluster/bus_rewrite.h"
 
-#ifndef FIXTURES /* the Makefile says where they are */
+#ifndef FIXTURES /* set by the Makefile */
 #define FIXTURES "../tests/fixtures"
 #endif
 
@@ -34,9 +34,9 @@ static sds busTestFixture(const char *name) {
     return sdsnewlen(bytes, len);
 }
 
-/* Reads a copy that is as long as it is, so that a sanitizer sees what is read beyond. The views are of that
+/* Parses a copy of the exact length, so that a sanitizer sees reads beyond its end. The views point into the
  * copy, which the next call frees. */
-static enum busVerdict readPacket(struct str packet, struct busMessage *m, uint32_t *expected) {
+static enum busVerdict busTestParse(struct str packet, struct busMessage *m, uint32_t *expected) {
     static uint8_t *copy;
     free(copy);
     copy = malloc(packet.len);
@@ -47,7 +47,7 @@ static enum busVerdict readPacket(struct str packet, struct busMessage *m, uint3
 
 static void readGood(struct str packet, struct busMessage *m) {
     uint32_t expected;
-    assert_int_equal(readPacket(packet, m, &expected), BUS_READ);
+    assert_int_equal(busTestParse(packet, m, &expected), BUS_READ);
     assert_int_equal(expected, packet.len);
 }
 
@@ -56,7 +56,7 @@ static void assertSameBytes(struct str a, struct str b) {
     assert_memory_equal(a.ptr, b.ptr, a.len);
 }
 
-/* ---- What others have sent ---- */
+/* ---- Captured messages ---- */
 
 static const char *const captured[] = {
     "ping",          "ping_forgotten",     "pong",   "meet",   "fail", "auth_request", "auth_ack",
@@ -84,7 +84,7 @@ static struct busMessage capturedMessage(const char *name) {
     return m;
 }
 
-static void aCapturedPingSaysWhatItsSenderIs(void **state) {
+static void aCapturedPingDescribesItsSender(void **state) {
     (void)state;
     struct busMessage m = capturedMessage("ping");
     const struct busHeader *h = &m.header;
@@ -157,9 +157,9 @@ static void capturedPayloadsHaveTheirValues(void **state) {
     assert_int_equal(m.header.node_flags & NODE_REPLICA, NODE_REPLICA);
 }
 
-/* ---- What we write ---- */
+/* ---- Our own messages ---- */
 
-static struct busHeader someHeader(enum busType type) {
+static struct busHeader busTestMakeHeader(enum busType type) {
     struct busHeader h = {.type = (uint16_t)type,
                           .port = 6379,
                           .other_port = 6380,
@@ -180,7 +180,7 @@ static struct busHeader someHeader(enum busType type) {
 
 static void everyFieldOfTheHeaderComesBack(void **state) {
     (void)state;
-    struct busHeader h = someHeader(BUS_MFSTART);
+    struct busHeader h = busTestMakeHeader(BUS_MFSTART);
     sds s = busBegin(sdsnew("before"), &h);
     busEnd(s, 6);
     assert_int_equal(sdslen(s), 6 + BUS_HEADER_LEN);
@@ -201,10 +201,10 @@ static void everyFieldOfTheHeaderComesBack(void **state) {
     sdsfree(s);
 }
 
-/* Where the bytes are, apart from our own reader. */
+/* Checks the offsets without our parser. */
 static void theHeaderLiesAsItIsDocumented(void **state) {
     (void)state;
-    struct busHeader h = someHeader(BUS_AUTH_ACK);
+    struct busHeader h = busTestMakeHeader(BUS_AUTH_ACK);
     sds s = busBegin(sdsempty(), &h);
     busEnd(s, 0);
     assert_memory_equal(s, "RCmb\0\0\x08\xd0\0\1\x18\xeb\0\6\0\0\1\2\3\4\5\6\7\x08", 24);
@@ -221,7 +221,7 @@ static void theHeaderLiesAsItIsDocumented(void **state) {
 
 static void gossipComesBackInItsOrder(void **state) {
     (void)state;
-    struct busHeader h = someHeader(BUS_PING);
+    struct busHeader h = busTestMakeHeader(BUS_PING);
     sds s = busBegin(sdsempty(), &h);
     for (int i = 0; i < 300; i++) {
         struct busGossip g = {.ping_sent_s = 1000u + (unsigned)i,
@@ -257,7 +257,7 @@ static void textsOfEveryLengthComeBackPadded(void **state) {
     char text[256];
     memset(text, 'x', sizeof text);
     for (size_t len = 0; len <= 255; len++) {
-        struct busHeader h = someHeader(BUS_PONG);
+        struct busHeader h = busTestMakeHeader(BUS_PONG);
         h.flags = BUS_HAS_EXTENSIONS;
         sds s = busBegin(sdsempty(), &h);
         s = busAddText(s, 0, EXT_HOSTNAME, strN(text, len));
@@ -280,7 +280,7 @@ static void textsOfEveryLengthComeBackPadded(void **state) {
 
 static void payloadsComeBackInBothForms(void **state) {
     (void)state;
-    struct busHeader h = someHeader(BUS_MODULE);
+    struct busHeader h = busTestMakeHeader(BUS_MODULE);
     for (int light = 0; light < 2; light++) {
         struct busMessage m;
         sds s = light ? busBeginLight(sdsempty(), BUS_MODULE) : busBegin(sdsempty(), &h);
@@ -302,17 +302,17 @@ static void payloadsComeBackInBothForms(void **state) {
     sdsfree(s);
 }
 
-/* ---- What cannot be ---- */
+/* ---- Invalid messages ---- */
 
-static void put32At(sds s, size_t at, uint32_t v) {
+static void busTestPut32(sds s, size_t at, uint32_t v) {
     for (int i = 0; i < 4; i++) s[at + (size_t)i] = (char)(v >> (24 - 8 * i));
 }
-static void put16At(sds s, size_t at, uint16_t v) {
+static void busTestPut16(sds s, size_t at, uint16_t v) {
     s[at] = (char)(v >> 8);
     s[at + 1] = (char)v;
 }
 
-static void thePrefixTellsWhatIsNoMessage(void **state) {
+static void thePrefixShowsWhatIsNoMessage(void **state) {
     (void)state;
     sds s = busTestFixture("ping");
     uint32_t len = (uint32_t)sdslen(s);
@@ -334,18 +334,18 @@ static void thePrefixTellsWhatIsNoMessage(void **state) {
                    {BUS_LENGTH_MAX + 1, false},
                    {UINT32_MAX, false}};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        put32At(s, 4, lengths[i].length);
+        busTestPut32(s, 4, lengths[i].length);
         assert_int_equal(busLength((uint8_t *)s), lengths[i].good ? lengths[i].length : 0);
     }
-    put16At(s, 12, 0x8000 | BUS_PUBLISH);
-    put32At(s, 4, BUS_LIGHT_LEN - 1);
+    busTestPut16(s, 12, 0x8000 | BUS_PUBLISH);
+    busTestPut32(s, 4, BUS_LIGHT_LEN - 1);
     assert_int_equal(busLength((uint8_t *)s), 0);
-    put32At(s, 4, BUS_LIGHT_LEN);
+    busTestPut32(s, 4, BUS_LIGHT_LEN);
     assert_int_equal(busLength((uint8_t *)s), BUS_LIGHT_LEN);
     sdsfree(s);
 }
 
-/* Every captured packet, cut to every length that still has a header: none is taken for a whole one. */
+/* Each captured packet, truncated to each length that includes a header, is refused. */
 static void aPacketThatIsCutIsNeverRead(void **state) {
     (void)state;
     for (size_t i = 0; i < CAPTURED; i++) {
@@ -355,8 +355,8 @@ static void aPacketThatIsCutIsNeverRead(void **state) {
         for (size_t len = least; len < whole; len++) {
             struct busMessage m;
             uint32_t expected;
-            put32At(packet, 4, (uint32_t)len);
-            enum busVerdict verdict = readPacket(strN(packet, len), &m, &expected);
+            busTestPut32(packet, 4, (uint32_t)len);
+            enum busVerdict verdict = busTestParse(strN(packet, len), &m, &expected);
             assert_true(verdict == BUS_WRONG_LENGTH || verdict == BUS_BROKEN);
         }
         sdsfree(packet);
@@ -370,8 +370,8 @@ static void aPacketWithMoreBehindItIsNotRead(void **state) {
         uint32_t whole = (uint32_t)sdslen(packet), expected;
         packet = sdscatlen(packet, "\0\0\0\0\0\0\0\0", 8);
         struct busMessage m;
-        put32At(packet, 4, whole + 8);
-        assert_int_equal(readPacket(sdsview(packet), &m, &expected), BUS_WRONG_LENGTH);
+        busTestPut32(packet, 4, whole + 8);
+        assert_int_equal(busTestParse(sdsview(packet), &m, &expected), BUS_WRONG_LENGTH);
         assert_int_equal(expected, whole);
         sdsfree(packet);
     }
@@ -380,25 +380,25 @@ static void aPacketWithMoreBehindItIsNotRead(void **state) {
 static enum busVerdict busTestVerdictOf(sds packet) {
     struct busMessage m;
     uint32_t expected;
-    enum busVerdict verdict = readPacket(sdsview(packet), &m, &expected);
+    enum busVerdict verdict = busTestParse(sdsview(packet), &m, &expected);
     if (verdict == BUS_BROKEN) assert_true(m.header.type < BUS_TYPES); /* its name is logged */
     return verdict;
 }
 
-static void versionsAndTypesThatWeDoNotKnowAreTold(void **state) {
+static void unknownVersionsAndTypesAreReported(void **state) {
     (void)state;
     sds s = busTestFixture("mfstart");
     s[9] = 0;
     assert_int_equal(busTestVerdictOf(s), BUS_OTHER_VERSION);
     s[9] = 1;
     for (int type = BUS_TYPES; type < 0x8000; type += 97) {
-        put16At(s, 12, (uint16_t)type);
+        busTestPut16(s, 12, (uint16_t)type);
         assert_int_equal(busTestVerdictOf(s), BUS_UNKNOWN_TYPE);
     }
     sdsfree(s);
     s = busTestFixture("publish_light");
     for (int type = 0; type < 0x8000; type++) {
-        put16At(s, 12, (uint16_t)(0x8000 | type));
+        busTestPut16(s, 12, (uint16_t)(0x8000 | type));
         bool light = type == BUS_PUBLISH || type == BUS_PUBLISHSHARD;
         enum busVerdict expected = light                ? BUS_READ
                                    : type == BUS_MODULE ? BUS_WRONG_LENGTH
@@ -409,22 +409,22 @@ static void versionsAndTypesThatWeDoNotKnowAreTold(void **state) {
     sdsfree(s);
 }
 
-/* Lengths whose sum is greater than 32 bits have. */
+/* Lengths whose sum does not fit 32 bits. */
 static void lengthsThatOverflowAreNotBelieved(void **state) {
     (void)state;
     static const uint32_t lengths[][2] = {
         {UINT32_MAX, 1}, {UINT32_MAX, UINT32_MAX}, {0, UINT32_MAX - 7}, {9, 0}, {0, 9}};
     sds s = busTestFixture("publish_light");
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        put32At(s, 16, lengths[i][0]);
-        put32At(s, 20, lengths[i][1]);
+        busTestPut32(s, 16, lengths[i][0]);
+        busTestPut32(s, 20, lengths[i][1]);
         assert_int_equal(busTestVerdictOf(s), BUS_WRONG_LENGTH);
     }
     sdsfree(s);
     s = busBeginLight(sdsempty(), BUS_MODULE);
     s = busAddModule(s, 1, 1, STR("four"));
     busEnd(s, 0);
-    put32At(s, 16 + 8, UINT32_MAX);
+    busTestPut32(s, 16 + 8, UINT32_MAX);
     assert_int_equal(busTestVerdictOf(s), BUS_WRONG_LENGTH);
     sdsfree(s);
 }
@@ -435,17 +435,17 @@ static void extensionsAreMeasuredBeforeTheyAreRead(void **state) {
     size_t first = BUS_HEADER_LEN + 2 * BUS_GOSSIP_LEN;
     static const uint32_t lengths[] = {0, 4, 7, 9, 12, 1 << 20, UINT32_MAX, UINT32_MAX - 7};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        put32At(s, first, lengths[i]);
+        busTestPut32(s, first, lengths[i]);
         assert_int_equal(busTestVerdictOf(s), BUS_BROKEN);
     }
     sdsfree(s);
     s = busTestFixture("ping");
-    put16At(s, 14, UINT16_MAX); /* entries of gossip */
+    busTestPut16(s, 14, UINT16_MAX); /* entries of gossip */
     assert_int_equal(busTestVerdictOf(s), BUS_WRONG_LENGTH);
-    put16At(s, 14, 2);
-    put16At(s, 2214, UINT16_MAX); /* extensions */
+    busTestPut16(s, 14, 2);
+    busTestPut16(s, 2214, UINT16_MAX); /* extensions */
     assert_int_equal(busTestVerdictOf(s), BUS_BROKEN);
-    put16At(s, 2214, 1); /* fewer than there are */
+    busTestPut16(s, 2214, 1); /* fewer than there are */
     assert_int_equal(busTestVerdictOf(s), BUS_WRONG_LENGTH);
     sdsfree(s);
 }
@@ -467,15 +467,15 @@ static void onlyHeartbeatsHaveGossip(void **state) {
     (void)state;
     sds s = busTestFixture("fail");
     struct busMessage m;
-    put16At(s, 14, 3);
-    put16At(s, 2214, 3);
+    busTestPut16(s, 14, 3);
+    busTestPut16(s, 2214, 3);
     readGood(sdsview(s), &m);
     assert_int_equal(m.header.gossip_count, 0);
     assert_int_equal(m.header.extension_count, 0);
     sdsfree(s);
 }
 
-/* An ip that fills its field, and has no end. */
+/* An ip that fills its field, without a NUL. */
 static void aTextWithoutEndEndsWithItsField(void **state) {
     (void)state;
     sds s = busTestFixture("ping");
@@ -504,7 +504,7 @@ static void idsAreLettersAndDigits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(capturedPacketsAreWrittenAgainToTheSameBytes),
-        cmocka_unit_test(aCapturedPingSaysWhatItsSenderIs),
+        cmocka_unit_test(aCapturedPingDescribesItsSender),
         cmocka_unit_test(capturedExtensionsHaveTheirValues),
         cmocka_unit_test(capturedPayloadsHaveTheirValues),
         cmocka_unit_test(everyFieldOfTheHeaderComesBack),
@@ -512,10 +512,10 @@ int main(void) {
         cmocka_unit_test(gossipComesBackInItsOrder),
         cmocka_unit_test(textsOfEveryLengthComeBackPadded),
         cmocka_unit_test(payloadsComeBackInBothForms),
-        cmocka_unit_test(thePrefixTellsWhatIsNoMessage),
+        cmocka_unit_test(thePrefixShowsWhatIsNoMessage),
         cmocka_unit_test(aPacketThatIsCutIsNeverRead),
         cmocka_unit_test(aPacketWithMoreBehindItIsNotRead),
-        cmocka_unit_test(versionsAndTypesThatWeDoNotKnowAreTold),
+        cmocka_unit_test(unknownVersionsAndTypesAreReported),
         cmocka_unit_test(lengthsThatOverflowAreNotBelieved),
         cmocka_unit_test(extensionsAreMeasuredBeforeTheyAreRead),
         cmocka_unit_test(extensionsThatAreTooShortHaveNoValue),

@@ -4,9 +4,9 @@
  * messages come in as arguments; effects go out through a table of functions (struct engineEnv). A simulator
  * runs hundreds of engines in virtual time (simulation_test.c); node.c runs one in the server.
  *
- *                    messages, links, ticks                    send, connect, close, save,
- *     the environment ───────────────────────────▶ struct engine ─────────────────────────────▶ the environment
- *                    commands of users                         follow, pause, delete keys, log
+ *                   messages, links, ticks               send, connect, close, save,
+ *     the environment ──────────────────────▶ struct engine ─────────────────────────▶ the environment
+ *                   commands of users                    follow, pause, delete keys, log
  *
  * The parts: cluster_engine.c creates the engine and orders its work; cluster_engine_members.c handshake,
  * links, gossip; cluster_engine_failure.c heartbeat, failure detection, cluster state; cluster_engine_slots.c

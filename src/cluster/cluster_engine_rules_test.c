@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_engine_rules_test.c - the rules that keep elections, failure detection and slots safe, one by one:
- * one engine, the time given to it, and messages made by hand. What hostile peers do is in
- * cluster_engine_test.c, what many engines do together in simulation_test.c.
+ * one engine, a clock set by the test, and messages made by hand. Hostile peers are in cluster_engine_test.c,
+ * many engines together in simulation_test.c.
  *
  * The engine is one of five primaries with a slot each, or a replica of the first of the others. */
 #include <setjmp.h>
@@ -37,11 +37,11 @@ static int sent[BUS_TYPES];
 static struct busHeader last_sent;
 static struct {
     uint64_t current_epoch, last_vote_epoch, config_epoch;
-} on_disk; /* what would be there after a power failure */
+} on_disk; /* what would remain after a power failure */
 
-/* A promise must outlive the node: it is on disk before it is made. */
-static void rulesSend(void *w, struct busLink *link, const char *bytes, size_t len) {
-    (void)w, (void)link;
+/* Checks that promises are on disk before they are sent, because they must outlive the node. */
+static void rulesSend(void *ctx, struct busLink *link, const char *bytes, size_t len) {
+    (void)ctx, (void)link;
     struct busMessage m;
     uint32_t expected;
     assert_int_equal(busRead((const uint8_t *)bytes, (uint32_t)len, &m, &expected), BUS_READ);
@@ -51,8 +51,8 @@ static void rulesSend(void *w, struct busLink *link, const char *bytes, size_t l
     if (m.header.type == BUS_AUTH_ACK) assert_int_equal(on_disk.last_vote_epoch, m.header.current_epoch);
     if (recorded_env.follows_none) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
 }
-static void rulesSave(void *w, bool sync) {
-    (void)w;
+static void rulesSave(void *ctx, bool sync) {
+    (void)ctx;
     if (!sync) return;
     on_disk.current_epoch = e.t.current_epoch;
     on_disk.last_vote_epoch = e.t.last_vote_epoch;
@@ -158,7 +158,7 @@ static void rulesReceive(sds message) {
 static void engineRulesTestReceiveHeader(const struct busHeader *h) {
     rulesReceive(busBegin(sdsempty(), h));
 }
-static void rulesHearFrom(const struct clusterNode *from) {
+static void rulesReceiveFrom(const struct clusterNode *from) {
     struct busHeader h = engineRulesTestHeaderOf(from, BUS_PING);
     engineRulesTestReceiveHeader(&h);
 }
@@ -179,7 +179,7 @@ static void rulesReceiveGossip(const struct clusterNode *by, const struct cluste
     rulesReceive(busAddGossip(busBegin(sdsempty(), &h), 0, &g));
 }
 
-/* Time goes on, with nothing but ticks. */
+/* Runs ticks for that time. */
 static void rulesPassTime(int64_t ms) {
     for (int64_t end = now + ms; now < end;) {
         now += end - now < ENGINE_TICK_MS ? end - now : ENGINE_TICK_MS;
@@ -188,7 +188,7 @@ static void rulesPassTime(int64_t ms) {
     }
 }
 
-/* ---- Votes that are given ---- */
+/* ---- Votes of this node ---- */
 
 static bool votesFor(struct busHeader h) {
     int before = sent[BUS_AUTH_ACK];
@@ -196,7 +196,7 @@ static bool votesFor(struct busHeader h) {
     return sent[BUS_AUTH_ACK] > before;
 }
 
-/* The candidate asks for the next epoch; its primary has failed. */
+/* The candidate requests a vote for the next epoch; its primary has failed. */
 static struct busHeader rulesVoteRequest(void) {
     voters[0]->flags |= NODE_FAIL;
     struct busHeader h = engineRulesTestHeaderOf(candidate, BUS_AUTH_REQUEST);
@@ -256,7 +256,7 @@ static void noVoteForAPrimary(void **state) {
     assert_false(votesFor(h));
 }
 
-/* A node that claims a slot which has another owner by now is told of that owner. */
+/* A node that claims a slot which has another owner by now gets an UPDATE about that owner. */
 static void noVoteForOldSlots(void **state) {
     (void)state;
     now += START_DELAY_MS;
@@ -273,9 +273,9 @@ static void noVoteOfOneWithoutSlots(void **state) {
     assert_false(votesFor(rulesVoteRequest()));
 }
 
-/* ---- An election of its own ---- */
+/* ---- An election of this node ---- */
 
-/* It asks for votes. */
+/* Makes the node request votes. */
 static void rulesElect(void) {
     voters[0]->flags |= NODE_FAIL;
     candidate->flags |= NODE_NOFAILOVER;
@@ -321,7 +321,7 @@ static void votesOfOthersAndOfOtherElectionsDoNotCount(void **state) {
     assert_int_equal(e.election.votes, 0);
 }
 
-/* The next one is for another epoch. */
+/* The next election is for another epoch. */
 static void anElectionEnds(void **state) {
     (void)state;
     rulesElect();
@@ -353,7 +353,7 @@ static void anElectionThatAnotherWonIsOver(void **state) {
     assert_true(nodeIsReplica(e.t.myself));
 }
 
-/* However often it is asked: one ping period, the time-out, and so many times the time-out. */
+/* The limit is one ping period, the time-out, and a multiple of the time-out, however often it is tried. */
 static void oldDataAreNotElected(void **state) {
     (void)state;
     const int64_t limit_ms = PING_S * 1000 + FACTOR * TIMEOUT + TIMEOUT;
@@ -385,12 +385,12 @@ static void nobodyIsElectedWhileItsPrimaryIsUp(void **state) {
 
 /* ---- Failures ---- */
 
-/* A primary fails by our own word and those of others, as long as the reports are new. */
+/* A primary fails by this node's own observation and by reports of others, as long as these are recent. */
 static void reportsGrowOld(void **state) {
     (void)state;
     rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
     now += 2 * TIMEOUT + 1;
-    for (int i = 1; i < VOTERS - 1; i++) rulesHearFrom(voters[i]);
+    for (int i = 1; i < VOTERS - 1; i++) rulesReceiveFrom(voters[i]);
     voters[0]->flags |= NODE_PFAIL;
     rulesReceiveGossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
     assert_false(nodeHasFailed(voters[0])); /* two of five */
@@ -416,7 +416,7 @@ static void reportsOfReplicasDoNotCount(void **state) {
     assert_false(nodeHasFailed(voters[0]));
 }
 
-/* And nothing fails that answers here, whatever others say. */
+/* A node that answers here does not fail, whatever others report. */
 static void aNodeThatAnswersDoesNotFail(void **state) {
     (void)state;
     for (int i = 1; i < VOTERS - 1; i++) rulesReceiveGossip(voters[i], voters[0], NODE_PRIMARY | NODE_PFAIL);
@@ -453,8 +453,8 @@ static void failOfOneWithoutSlotsIs(void **state) {
     assert_false(nodeHasFailed(candidate));
 }
 
-/* Asking a dead voter again and again does not make it look alive. */
-static void aVoterThatIsAskedAgainIsMissedInTime(void **state) {
+/* Repeated messages to a dead voter do not make it look alive. */
+static void repeatedPingsDoNotHideADeadVoter(void **state) {
     (void)state;
     struct clusterNode *mine = rulesKnowNode("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
     nodeBecomeReplica(&e.t, mine, e.t.myself);
@@ -467,8 +467,8 @@ static void aVoterThatIsAskedAgainIsMissedInTime(void **state) {
     assert_true(voters[1]->flags & NODE_PFAIL);
 }
 
-/* Nor does a new link to it. */
-static void oneToWhichLinksAreMadeIsMissedInTime(void **state) {
+/* Repeated connections to a dead voter do not make it look alive either. */
+static void newLinksDoNotHideADeadVoter(void **state) {
     (void)state;
     voters[1]->ping_sent_ms = voters[1]->data_received_ms = now;
     rulesPassTime(TIMEOUT / 2);
@@ -478,7 +478,7 @@ static void oneToWhichLinksAreMadeIsMissedInTime(void **state) {
     assert_true(voters[1]->flags & NODE_PFAIL);
 }
 
-/* ---- The state ---- */
+/* ---- The state of the cluster ---- */
 
 static void suspectMost(bool suspected) {
     for (int i = 0; i < 3; i++) {
@@ -550,7 +550,7 @@ static void aSlotGoesToAGreaterEpochOnly(void **state) {
     (void)state;
     rulesReceiveClaim(voters[0], 1, voters[0]->config_epoch);
     assert_ptr_equal(e.t.owner[1], voters[1]);
-    assert_int_equal(sent[BUS_UPDATE], 1); /* it is told whose it is */
+    assert_int_equal(sent[BUS_UPDATE], 1); /* it gets an UPDATE about the owner */
     rulesReceiveClaim(voters[0], 1, VOTERS + 1);
     assert_ptr_equal(e.t.owner[1], voters[0]);
 }
@@ -563,9 +563,10 @@ static void ourOwnSlotsToo(void **state) {
     assert_ptr_equal(e.t.owner[VOTERS - 1], voters[0]);
 }
 
-/* Its replica has been elected while it was away, and has given a slot to another shard since. Whichever of
- * the two is heard last, it belongs to its replica's shard, though replicas shall stay where they are. */
-static void oneThatReturnsFollowsItsHeir(void **state) {
+/* The replica of this node has been elected while this node was away, and has given a slot to another
+ * shard since. Whichever of the two is received last, the node belongs to its replica's shard, even if
+ * replicas must not migrate. */
+static void aReturningPrimaryFollowsItsReplacement(void **state) {
     for (int last = 0; last < 2; last++) {
         if (last) {
             rulesTeardown(state);
@@ -585,8 +586,8 @@ static void oneThatReturnsFollowsItsHeir(void **state) {
     }
 }
 
-/* All of it is another shard's now: that is where it goes, or it stays, without slots. */
-static void oneWithoutAnHeirGoesToAnotherShardIfItMay(void **state) {
+/* Another shard has all its slots now: the node goes there, or stays without slots. */
+static void aPrimaryWithoutReplacementJoinsAnotherShard(void **state) {
     for (int may = 0; may < 2; may++) {
         if (may) {
             rulesTeardown(state);
@@ -606,7 +607,7 @@ static void rulesReceiveUpdate(struct clusterNode *about, int slot, uint64_t epo
     rulesReceive(busAddUpdate(busBegin(sdsempty(), &h), about->id, epoch, &slots));
 }
 
-static void whatIsToldOfOthersIsNewOrIgnored(void **state) {
+static void updatesAreNewOrIgnored(void **state) {
     (void)state;
     rulesReceiveUpdate(voters[0], 1, voters[0]->config_epoch);
     assert_ptr_equal(e.t.owner[1], voters[1]);
@@ -616,41 +617,41 @@ static void whatIsToldOfOthersIsNewOrIgnored(void **state) {
     assert_ptr_equal(e.t.owner[1], voters[0]);
 }
 
-/* The one with the smaller id takes a greater epoch, which is on disk when others hear of it. */
-static void ofTwoInOneEpochOneTakesAnother(void **state) {
+/* The node with the smaller id takes a greater epoch, which is on disk when others receive it. */
+static void oneOfTwoEqualEpochsGrows(void **state) {
     (void)state;
     struct clusterNode *greater = rulesKnowNode("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", NODE_PRIMARY);
     slotAssign(&e.t, 10, greater);
     uint64_t mine = e.t.myself->config_epoch;
     greater->config_epoch = mine;
-    rulesHearFrom(greater);
+    rulesReceiveFrom(greater);
     assert_true(e.t.myself->config_epoch > mine);
     assert_int_equal(on_disk.config_epoch, e.t.myself->config_epoch);
     struct clusterNode *smaller = rulesKnowNode("0000000000000000000000000000000000000000", NODE_PRIMARY);
     slotAssign(&e.t, 11, smaller);
     smaller->config_epoch = mine = e.t.myself->config_epoch;
-    rulesHearFrom(smaller);
+    rulesReceiveFrom(smaller);
     assert_int_equal(e.t.myself->config_epoch, mine);
 }
 
-/* An epoch without votes is taken when most voters know a greater one, and have said so since they were
- * asked. */
-static void anEpochIsBarredByMostVoters(void **state) {
+/* An epoch without votes is taken when most voters know a greater one, and have said
+ * so since the announcement. */
+static void anEpochIsReservedByMostVoters(void **state) {
     (void)state;
     now += START_DELAY_MS;
     engineReserveEpoch(&e, now);
     engineFlush(&e, now);
     for (int i = 0; i < 2; i++) {
         assert_false(engineIsEpochReserved(&e));
-        rulesHearFrom(voters[i]);
+        rulesReceiveFrom(voters[i]);
     }
-    assert_true(engineIsEpochReserved(&e)); /* with ourselves, three of five */
+    assert_true(engineIsEpochReserved(&e)); /* with this node, three of five */
     struct busHeader h = rulesVoteRequest();
     h.current_epoch = e.reservation.epoch;
     assert_false(votesFor(h));
 }
 
-/* The answer to it is a promise. */
+/* The answer of a voter is a promise. */
 static void whatAVoterKnowsIsOnDisk(void **state) {
     (void)state;
     struct busHeader h = engineRulesTestHeaderOf(voters[0], BUS_PING);
@@ -659,7 +660,7 @@ static void whatAVoterKnowsIsOnDisk(void **state) {
     assert_int_equal(on_disk.current_epoch, VOTERS + 2);
 }
 
-static void whoKnowsNoGreaterEpochBarsNothing(void **state) {
+static void aVoterWithoutGreaterEpochReservesNothing(void **state) {
     (void)state;
     uint64_t before = e.t.current_epoch;
     engineReserveEpoch(&e, now);
@@ -671,9 +672,9 @@ static void whoKnowsNoGreaterEpochBarsNothing(void **state) {
     assert_false(engineIsEpochReserved(&e));
 }
 
-/* ---- Failovers by hand ---- */
+/* ---- Manual failovers ---- */
 
-static void askByHand(void) {
+static void rulesRequestFailover(void) {
     engineFailover(&e, FAILOVER_ASK, now);
     engineFlush(&e, now);
     assert_int_equal(sent[BUS_MFSTART], 1);
@@ -685,11 +686,11 @@ static void rulesReceivePaused(uint64_t offset) {
     engineRulesTestReceiveHeader(&h);
 }
 
-static void byHandNothingIsLost(void **state) {
+static void aManualFailoverLosesNothing(void **state) {
     (void)state;
-    askByHand();
+    rulesRequestFailover();
     rulesPassTime(5 * ENGINE_TICK_MS);
-    assert_int_equal(sent[BUS_AUTH_REQUEST], 0); /* its primary does not stand still yet */
+    assert_int_equal(sent[BUS_AUTH_REQUEST], 0); /* its primary has not paused yet */
     rulesReceivePaused(101);
     rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
@@ -702,9 +703,9 @@ static void byHandNothingIsLost(void **state) {
     assert_true(sent[BUS_AUTH_REQUEST] > 0);
 }
 
-static void byHandItIsGivenUpInTime(void **state) {
+static void aManualFailoverTimesOut(void **state) {
     (void)state;
-    askByHand();
+    rulesRequestFailover();
     rulesPassTime(e.settings.manual_failover_timeout_ms + ENGINE_TICK_MS);
     rulesReceivePaused(100);
     rulesPassTime(5 * ENGINE_TICK_MS);
@@ -712,7 +713,7 @@ static void byHandItIsGivenUpInTime(void **state) {
     assert_int_equal(e.manual.end_ms, 0);
 }
 
-static void aPrimaryStandsStillForItsOwnReplicasOnly(void **state) {
+static void aPrimaryPausesForItsOwnReplicasOnly(void **state) {
     (void)state;
     struct busHeader h = engineRulesTestHeaderOf(candidate, BUS_MFSTART);
     engineRulesTestReceiveHeader(&h);
@@ -750,23 +751,23 @@ int main(void) {
         AS_PRIMARY(oneThatIsSilentIsSuspected),
         AS_PRIMARY(failIsNotTakenBackAtOnce),
         AS_PRIMARY(failOfOneWithoutSlotsIs),
-        AS_PRIMARY(aVoterThatIsAskedAgainIsMissedInTime),
-        AS_PRIMARY(oneToWhichLinksAreMadeIsMissedInTime),
+        AS_PRIMARY(repeatedPingsDoNotHideADeadVoter),
+        AS_PRIMARY(newLinksDoNotHideADeadVoter),
         AS_PRIMARY(aPrimaryServesSomeTimeAfterItsStart),
         AS_PRIMARY(aPrimaryServesSomeTimeAfterItWasCutOff),
         AS_PRIMARY(allSlotsMustBeServed),
         AS_PRIMARY(aSlotGoesToAGreaterEpochOnly),
         AS_PRIMARY(ourOwnSlotsToo),
-        AS_PRIMARY(oneThatReturnsFollowsItsHeir),
-        AS_PRIMARY(oneWithoutAnHeirGoesToAnotherShardIfItMay),
-        AS_PRIMARY(whatIsToldOfOthersIsNewOrIgnored),
-        AS_PRIMARY(ofTwoInOneEpochOneTakesAnother),
-        AS_PRIMARY(anEpochIsBarredByMostVoters),
+        AS_PRIMARY(aReturningPrimaryFollowsItsReplacement),
+        AS_PRIMARY(aPrimaryWithoutReplacementJoinsAnotherShard),
+        AS_PRIMARY(updatesAreNewOrIgnored),
+        AS_PRIMARY(oneOfTwoEqualEpochsGrows),
+        AS_PRIMARY(anEpochIsReservedByMostVoters),
         AS_PRIMARY(whatAVoterKnowsIsOnDisk),
-        AS_PRIMARY(whoKnowsNoGreaterEpochBarsNothing),
-        AS_REPLICA(byHandNothingIsLost),
-        AS_REPLICA(byHandItIsGivenUpInTime),
-        AS_PRIMARY(aPrimaryStandsStillForItsOwnReplicasOnly),
+        AS_PRIMARY(aVoterWithoutGreaterEpochReservesNothing),
+        AS_REPLICA(aManualFailoverLosesNothing),
+        AS_REPLICA(aManualFailoverTimesOut),
+        AS_PRIMARY(aPrimaryPausesForItsOwnReplicasOnly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_test.c - one engine and messages made by hand, of peers that are wrong, hostile, or late.
- * What many engines do together is in simulation_test.c. */
+/* cluster_engine_test.c - one engine and messages made by hand, from peers that are wrong, hostile, or late.
+ * Many engines together are in simulation_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static struct busHeader clusterEngineTestHeaderOf(const char *id, enum busType t
     return h;
 }
 
-/* Takes the message. */
+/* Passes the message to the engine. */
 static bool clusterEngineTestReceive(struct busLink *link, sds message) {
     busEnd(message, 0);
     bool good = engineReceive(&e, link, (const uint8_t *)message, (uint32_t)sdslen(message), e.now_ms);
@@ -87,7 +87,7 @@ static sds gossipOf(const char *by, const char *about, const char *ip, uint16_t 
     return busAddGossip(busBegin(sdsempty(), &h), 0, &g);
 }
 
-/* ---- Peers that are wrong ---- */
+/* ---- Wrong peers ---- */
 
 static void aMeetOnOurOwnLinkDropsIt(void **state) {
     (void)state;
@@ -98,8 +98,9 @@ static void aMeetOnOurOwnLinkDropsIt(void **state) {
     assert_null(others[0]->out);
 }
 
-/* Who says MEET knows us: it needs none back, which would have it take another address for its own. */
-static void whoMeetsUsIsPinged(void **state) {
+/* A sender of MEET knows this node. It must not get a MEET back, from which it would take
+ * another address for its own. */
+static void aSenderOfMeetIsPinged(void **state) {
     (void)state;
     struct busHeader h = clusterEngineTestHeaderOf(ids[2], BUS_MEET);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
@@ -115,8 +116,9 @@ static void whoMeetsUsIsPinged(void **state) {
     assert_int_equal(e.stats.sent[BUS_MEET], 1);
 }
 
-/* Which it gave itself a moment before it was cut off. An id that is none of a node is greater than ours. */
-static void whoWasReplacedInAnEpochOfItsOwnGivesWay(void **state) {
+/* The node had taken that epoch just before it was cut off. An id that belongs to no node is
+ * greater than the node's. */
+static void aNodeReplacedInItsOwnEpochYields(void **state) {
     (void)state;
     static const char new_owner[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz";
     struct clusterNode *me = e.t.myself, *n = topologyAdd(&e.t, new_owner, NODE_REPLICA, NOW - 100 * TIMEOUT);
@@ -125,7 +127,7 @@ static void whoWasReplacedInAnEpochOfItsOwnGivesWay(void **state) {
     struct busHeader h = clusterEngineTestHeaderOf(new_owner, BUS_PING);
     h.current_epoch = h.config_epoch = me->config_epoch;
     h.slots = me->slots;
-    slotAssign(&e.t, 3, me); /* what it had just been given, and nobody knows of */
+    slotAssign(&e.t, 3, me); /* a slot that it had just got, and of which no other node knows */
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
     assert_true(clusterEngineTestReceiveHeader(&inbound, &h));
     assert_ptr_equal(e.t.owner[0], n);
@@ -133,8 +135,8 @@ static void whoWasReplacedInAnEpochOfItsOwnGivesWay(void **state) {
     assert_true(nodeIsPrimary(me) && me->config_epoch > n->config_epoch);
 }
 
-/* Of a message that is none of the heartbeats only the header's slots would go with that epoch, and they are
- * not looked at. */
+/* Messages other than heartbeats have slots only in their header, which are not looked at, so
+ * their epoch is not taken. */
 static void anEpochIsTakenWithItsSlots(void **state) {
     (void)state;
     static const char other[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
@@ -142,7 +144,7 @@ static void anEpochIsTakenWithItsSlots(void **state) {
     slotAssign(&e.t, 5, others[0]);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
     struct busHeader h = clusterEngineTestHeaderOf(ids[0], BUS_FAIL);
-    slotSetRemove(&h.slots, 5); /* which it has given away */
+    slotSetRemove(&h.slots, 5); /* it has given this slot away */
     h.current_epoch = h.config_epoch = 11;
     clusterEngineTestReceive(&inbound, busAddFail(busBegin(sdsempty(), &h), ids[2]));
     assert_int_equal(others[0]->config_epoch, 0);
@@ -153,8 +155,8 @@ static void anEpochIsTakenWithItsSlots(void **state) {
     assert_true(slotSetHas(&e.t.unclaimed, 5));
 }
 
-/* A slot goes key by key to a node that is replaced: the keys that have gone are at its new owner's. */
-static void aSlotGoesOnToTheHeirOfItsTarget(void **state) {
+/* A slot migrates key by key to a node that is replaced: the keys that were moved are on its replacement. */
+static void aSlotMigratesToTheReplacementOfItsTarget(void **state) {
     (void)state;
     static const char new_owner[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
     struct clusterNode *target = others[0],
@@ -169,7 +171,7 @@ static void aSlotGoesOnToTheHeirOfItsTarget(void **state) {
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
     assert_true(clusterEngineTestReceiveHeader(&inbound, &h));
     assert_ptr_equal(slotFindOpen(&e.t, 3)->to, n);
-    h = clusterEngineTestHeaderOf(ids[0], BUS_PING); /* the other one comes back, and learns of it */
+    h = clusterEngineTestHeaderOf(ids[0], BUS_PING); /* the replaced node comes back, and learns of it */
     h.node_flags = NODE_PRIMARY;
     h.config_epoch = 1;
     slotSetAdd(&h.slots, 4);
@@ -231,8 +233,8 @@ static void epochsAndIdsThatCannotBeAreIgnored(void **state) {
     assert_int_equal(e.t.count, 3);
 }
 
-/* Who answers at a node's address, and is another one, must not speak in its name. */
-static void aStrangerDoesNotSpeakForTheNodeItReplaced(void **state) {
+/* Another node that answers at a node's address must not speak in its name. */
+static void anUnknownNodeDoesNotSpeakForTheNodeItReplaced(void **state) {
     (void)state;
     struct busHeader h = clusterEngineTestHeaderOf(ids[2], BUS_PONG);
     h.config_epoch = h.current_epoch = 77;
@@ -244,7 +246,7 @@ static void aStrangerDoesNotSpeakForTheNodeItReplaced(void **state) {
     assert_int_equal(others[0]->offset, 0);
 }
 
-/* What stands in nodes.conf can be read back, whatever others say. */
+/* nodes.conf stays readable, whatever others send. */
 static void addressesDoNotBreakTheFile(void **state) {
     (void)state;
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
@@ -265,7 +267,7 @@ static void addressesDoNotBreakTheFile(void **state) {
     sdsfree(text);
 }
 
-static void aReplicaFollowsWhereItsPrimaryWentByHearsay(void **state) {
+static void aReplicaFollowsItsPrimaryByReports(void **state) {
     (void)state;
     engineFollow(&e, others[1], true);
     others[1]->flags |= NODE_PFAIL;
@@ -276,7 +278,7 @@ static void aReplicaFollowsWhereItsPrimaryWentByHearsay(void **state) {
     assert_string_equal(recorded_env.followed_ip, "10.0.0.3");
 }
 
-/* ---- Whose data a replica has ---- */
+/* ---- The data of a replica ---- */
 
 static void followWithSlots(struct clusterNode *primary) {
     slotAssign(&e.t, 0, primary); /* a replica owns none */
@@ -284,9 +286,9 @@ static void followWithSlots(struct clusterNode *primary) {
     engineFlush(&e, e.now_ms);
 }
 
-/* A replica whose primary goes to another shard follows: what it has is not of that shard, though the shard
- * of both has been noted by then. */
-static void dataOfAShardDoNotGoWithItToAnother(void **state) {
+/* A replica follows its primary to another shard. Its data is not of that shard, although the shard ids of
+ * both have been updated by then. */
+static void dataOfAnotherShardIsNotKept(void **state) {
     (void)state;
     followWithSlots(others[1]);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
@@ -301,8 +303,8 @@ static void dataOfAShardDoNotGoWithItToAnother(void **state) {
     assert_true(recorded_env.follows_full_sync);
 }
 
-/* The same, of a shard that is named before its primary is known. */
-static void norWhenItsPrimaryIsLearntLater(void **state) {
+/* The new shard's id is known before its primary is. */
+static void dataOfAnotherShardIsNotKeptWhenItsPrimaryIsLearntLater(void **state) {
     (void)state;
     static const char unknown[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
     followWithSlots(others[1]);
@@ -320,8 +322,8 @@ static void norWhenItsPrimaryIsLearntLater(void **state) {
     assert_true(recorded_env.follows_full_sync);
 }
 
-/* A failover in the shard is no reason to begin anew. */
-static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
+/* A failover within the shard needs no full synchronization. */
+static void aReplicaContinuesWithTheReplacementOfItsPrimary(void **state) {
     (void)state;
     static const char new_owner[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
     followWithSlots(others[1]);
@@ -338,9 +340,8 @@ static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
     assert_false(recorded_env.follows_full_sync);
 }
 
-/* Of nothing, and of data of another shard, there is no offset: a sibling that has less is not kept waiting.
- */
-static void whatIsNotWholeDoesNotCount(void **state) {
+/* Incomplete data, and data of another shard, have no offset, so that a replica with less need not wait. */
+static void incompleteDataDoesNotCount(void **state) {
     (void)state;
     followWithSlots(others[1]);
     assert_int_equal(engineAnnouncedOffset(&e), 100);
@@ -350,8 +351,8 @@ static void whatIsNotWholeDoesNotCount(void **state) {
     assert_int_equal(engineAnnouncedOffset(&e), 100); /* a primary's own */
 }
 
-/* Neither at once nor later, and whatever the validity factor is; but for a user who forces it. */
-static void whatIsNotWholeIsNotElected(void **state) {
+/* Neither at once nor later, and whatever the validity factor is, unless a user forces it. */
+static void incompleteDataIsNotElected(void **state) {
     (void)state;
     followWithSlots(others[1]);
     others[1]->flags |= NODE_FAIL;
@@ -365,9 +366,9 @@ static void whatIsNotWholeIsNotElected(void **state) {
     assert_true(e.election.sent);
 }
 
-/* ---- Failovers by hand ---- */
+/* ---- Manual failovers ---- */
 
-/* The primary's own words to its replicas go on while it stands still. */
+/* The primary sends to its replicas while it is paused. */
 static void moreThanThePausedOffsetIsEnough(void **state) {
     (void)state;
     slotAssign(&e.t, 0, others[1]);
@@ -377,7 +378,7 @@ static void moreThanThePausedOffsetIsEnough(void **state) {
     struct busHeader h = clusterEngineTestHeaderOf(ids[1], BUS_PING);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
     h.flags = BUS_PAUSED;
-    h.offset = 86; /* a PING of the stream behind that: 14 bytes */
+    h.offset = 86; /* a PING in the stream after that: 14 bytes */
     clusterEngineTestReceiveHeader(&inbound, &h);
     engineTick(&e, NOW + 100);
     assert_true(e.manual.can_start);
@@ -401,13 +402,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(aMeetOnOurOwnLinkDropsIt, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(whoMeetsUsIsPinged, clusterEngineTestSetup,
+        cmocka_unit_test_setup_teardown(aSenderOfMeetIsPinged, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(whoWasReplacedInAnEpochOfItsOwnGivesWay, clusterEngineTestSetup,
+        cmocka_unit_test_setup_teardown(aNodeReplacedInItsOwnEpochYields, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
         cmocka_unit_test_setup_teardown(anEpochIsTakenWithItsSlots, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(aSlotGoesOnToTheHeirOfItsTarget, clusterEngineTestSetup,
+        cmocka_unit_test_setup_teardown(aSlotMigratesToTheReplacementOfItsTarget, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
         cmocka_unit_test_setup_teardown(lightMessagesOfOddTypesAreDropped, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
@@ -415,21 +416,21 @@ int main(void) {
                                         clusterEngineTestTeardown),
         cmocka_unit_test_setup_teardown(epochsAndIdsThatCannotBeAreIgnored, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(aStrangerDoesNotSpeakForTheNodeItReplaced, clusterEngineTestSetup,
+        cmocka_unit_test_setup_teardown(anUnknownNodeDoesNotSpeakForTheNodeItReplaced, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
         cmocka_unit_test_setup_teardown(addressesDoNotBreakTheFile, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(aReplicaFollowsWhereItsPrimaryWentByHearsay, clusterEngineTestSetup,
+        cmocka_unit_test_setup_teardown(aReplicaFollowsItsPrimaryByReports, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(dataOfAShardDoNotGoWithItToAnother, clusterEngineTestSetup,
+        cmocka_unit_test_setup_teardown(dataOfAnotherShardIsNotKept, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(norWhenItsPrimaryIsLearntLater, clusterEngineTestSetup,
+        cmocka_unit_test_setup_teardown(dataOfAnotherShardIsNotKeptWhenItsPrimaryIsLearntLater,
+                                        clusterEngineTestSetup, clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(aReplicaContinuesWithTheReplacementOfItsPrimary,
+                                        clusterEngineTestSetup, clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(incompleteDataDoesNotCount, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(aReplicaGoesOnWithTheHeirOfItsPrimary, clusterEngineTestSetup,
-                                        clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(whatIsNotWholeDoesNotCount, clusterEngineTestSetup,
-                                        clusterEngineTestTeardown),
-        cmocka_unit_test_setup_teardown(whatIsNotWholeIsNotElected, clusterEngineTestSetup,
+        cmocka_unit_test_setup_teardown(incompleteDataIsNotElected, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),
         cmocka_unit_test_setup_teardown(moreThanThePausedOffsetIsEnough, clusterEngineTestSetup,
                                         clusterEngineTestTeardown),

@@ -2,13 +2,13 @@
 /* migration_export.c - the source of a migration: its connection to the target, of which it is an ordinary
  * client.
  *
- *     child ─▶ socket                While the child lives it owns the socket, and the parent writes nothing to it.
- *     changes ─▶ held                Changes during that time are held back,
+ *     child ─▶ socket                While the child lives it owns the socket, and the parent
+ *     changes ─▶ held                writes nothing to it. Changes during that time are held back,
  *     changes ─▶ out ─▶ socket       and follow the snapshot.
  *
- *     child ─ pipe ─▶ out ─▶ TLS     A TLS session has one writer, the parent. The pipe is read only while little
- *                                    waits to be sent, so that a slow target delays the child, and the output
- *                                    does not grow in memory.
+ *     child ─ pipe ─▶ out ─▶ TLS     A TLS session has one writer, the parent. The pipe is read only
+ *                                    while little waits to be sent, so that a slow target delays the
+ *                                    child, and the output does not grow in memory.
  *
  * Of the stream of changes, each command with keys in the slots is sent; a transaction is sent as one.
  *

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* migration_test.c - both ends of a migration, message by message, and what becomes of it when one is lost.
- */
+/* migration_test.c - both ends of a migration, message by message, and the results when one end is lost. */
 #include "cluster/migration.h"
 
 #include <setjmp.h>
@@ -13,14 +12,15 @@ struct migrationPair {
     struct migration source, target;
 };
 
-/* What the source's actions are to the target, and the other way round. */
+/* Converts the actions of the source to events of the target. The next function does the opposite. */
 static unsigned toTarget(struct migrationPair *p, unsigned did, int64_t now_ms) {
     unsigned actions = 0;
     if (did & DO_SEND_ACK) actions |= migrationStep(&p->target, MSG_ACK, now_ms);
     if (did & DO_SEND_SNAPSHOT_EOF) actions |= migrationStep(&p->target, MSG_SNAPSHOT_EOF, now_ms);
     if (did & DO_SEND_PAUSED) {
         assert_int_equal(migrationStep(&p->target, MSG_PAUSED, now_ms), DO_ASK_REPLICAS);
-        assert_int_equal(p->target.state, IMPORT_PAUSED); /* it asks for nothing before its replica has all */
+        assert_int_equal(p->target.state, IMPORT_PAUSED); /* nothing is requested before its replica has
+                                                           * everything */
         actions |= migrationStep(&p->target, EV_REPLICATED, now_ms);
     }
     if (did & DO_SEND_GRANTED) actions |= migrationStep(&p->target, MSG_GRANTED, now_ms);
@@ -33,8 +33,8 @@ static unsigned toSource(struct migrationPair *p, unsigned did, int64_t now_ms) 
     return actions;
 }
 
-/* Up to a state of the source. */
-static void migrationTestLead(struct migrationPair *p, bool auth, enum migrationState until) {
+/* Runs the migration up to a state of the source. */
+static void migrationTestRunUntil(struct migrationPair *p, bool auth, enum migrationState until) {
     migrationBegin(&p->source, true, auth, 0);
     migrationBegin(&p->target, false, false, 0);
     unsigned did = migrationStep(&p->source, EV_CONNECTED, 1);
@@ -67,7 +67,7 @@ static void testWay(void **state) {
     (void)state;
     struct migrationPair p;
     for (int auth = 0; auth < 2; auth++) {
-        migrationTestLead(&p, auth, MIGRATION_SUCCESS);
+        migrationTestRunUntil(&p, auth, MIGRATION_SUCCESS);
         assert_int_equal(p.source.state, MIGRATION_SUCCESS);
         assert_int_equal(p.target.state, MIGRATION_SUCCESS);
         assert_string_equal(p.source.message, "");
@@ -84,12 +84,12 @@ static void testLost(void **state) {
     (void)state;
     for (size_t i = 0; i < LEADING; i++) {
         struct migrationPair p;
-        migrationTestLead(&p, false, leading[i]);
+        migrationTestRunUntil(&p, false, leading[i]);
         assert_int_equal(p.source.state, leading[i]);
         assert_int_equal(migrationStep(&p.target, EV_LOST, 20), DO_END | DO_DELETE_KEYS);
         assert_int_equal(p.target.state, MIGRATION_FAILED);
         unsigned did = migrationStep(&p.source, EV_LOST, 20);
-        if (leading[i] == EXPORT_GRANTED) { /* it may have been heard */
+        if (leading[i] == EXPORT_GRANTED) { /* the grant may have been received */
             assert_int_equal(did, 0);
             assert_int_equal(p.source.state, EXPORT_GRANTED);
             did = migrationStep(&p.source, EV_PAUSE_ENDED, 3000);
@@ -99,15 +99,15 @@ static void testLost(void **state) {
     }
 }
 
-/* Both say that they are there, once a second, but for a source whose child sends: and from both something
- * has to come within the time-out. */
+/* Both ends send something once a second, except a source whose child sends, and each must receive something
+ * within the time-out. */
 static void testSilence(void **state) {
     (void)state;
     struct migrationPair p;
-    migrationTestLead(&p, false, EXPORT_WAITING_TO_SNAPSHOT);
+    migrationTestRunUntil(&p, false, EXPORT_WAITING_TO_SNAPSHOT);
     assert_int_equal(migrationTick(&p.source, 60000, 1003), DO_SEND_ACK);
     assert_int_equal(migrationTick(&p.target, 60000, 1003), DO_SEND_ACK);
-    migrationTestLead(&p, false, EXPORT_SNAPSHOTTING);
+    migrationTestRunUntil(&p, false, EXPORT_SNAPSHOTTING);
     assert_int_equal(migrationTick(&p.source, 60000, 1003), 0);
     assert_int_equal(migrationTick(&p.target, 60000, 1003), DO_SEND_ACK);
     assert_int_equal(migrationStep(&p.source, MSG_ACK, 1010), 0);
@@ -115,7 +115,7 @@ static void testSilence(void **state) {
     assert_int_equal(migrationTick(&p.source, 60000, 61011), DO_END);
     assert_string_equal(p.source.message, "Timed out after too long with no interaction");
     assert_int_equal(migrationTick(&p.target, 100, 100000), DO_END | DO_DELETE_KEYS);
-    migrationTestLead(&p, false, EXPORT_REPLICATING);
+    migrationTestRunUntil(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationTick(&p.source, 60000, 900), 0);
     assert_int_equal(migrationTick(&p.source, 60000, 1000), DO_SEND_ACK);
     assert_int_equal(migrationTick(&p.source, 60000, 1500), 0);
@@ -127,25 +127,25 @@ static void testSilence(void **state) {
 static void testOutOfTurn(void **state) {
     (void)state;
     struct migrationPair p;
-    migrationTestLead(&p, false, EXPORT_REPLICATING);
+    migrationTestRunUntil(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationStep(&p.source, MSG_REQUEST_FAILOVER, 20), DO_END);
     assert_string_equal(p.source.message, "Unexpected state machine transition");
     assert_int_equal(migrationStep(&p.target, MSG_GRANTED, 20), DO_END | DO_DELETE_KEYS);
-    migrationTestLead(&p, false, EXPORT_PAUSED);
+    migrationTestRunUntil(&p, false, EXPORT_PAUSED);
     assert_int_equal(migrationStep(&p.source, EV_TARGET_OWNS, 20), DO_END); /* it was not granted */
     assert_int_equal(p.source.state, MIGRATION_FAILED);
 }
 
-/* Who stood still since it asked does not know what the source has written meanwhile. */
+/* A target that stood still since its request does not know what the source has written meanwhile. */
 static void testLateGrant(void **state) {
     (void)state;
     struct migrationPair p;
-    migrationTestLead(&p, false, EXPORT_GRANTED);
+    migrationTestRunUntil(&p, false, EXPORT_GRANTED);
     int64_t asked_ms = p.target.updated_ms;
     assert_int_equal(migrationStep(&p.target, MSG_GRANTED, asked_ms + MIGRATION_FRESH_MS + 1),
                      DO_END | DO_DELETE_KEYS);
     assert_int_equal(p.target.state, MIGRATION_FAILED);
-    migrationTestLead(&p, false, EXPORT_GRANTED);
+    migrationTestRunUntil(&p, false, EXPORT_GRANTED);
     assert_int_equal(migrationStep(&p.target, MSG_GRANTED, asked_ms + MIGRATION_FRESH_MS), 0);
     assert_int_equal(p.target.state, IMPORT_GRANTED);
 }
@@ -153,14 +153,14 @@ static void testLateGrant(void **state) {
 static void testCancel(void **state) {
     (void)state;
     struct migrationPair p;
-    migrationTestLead(&p, false, EXPORT_REPLICATING);
+    migrationTestRunUntil(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationCancel(&p.source, 20), DO_END);
     assert_int_equal(p.source.state, MIGRATION_CANCELLED);
     assert_int_equal(migrationCancel(&p.source, 21), 0);
     assert_int_equal(migrationStep(&p.source, MSG_REQUEST_PAUSE, 22), 0);
 }
 
-/* Of another's import only its end is heard; it may fail here, when this node takes over. */
+/* A migration of another node only takes its end; it may fail here when this node takes over. */
 static void testTracked(void **state) {
     (void)state;
     struct migration m;
@@ -181,11 +181,11 @@ static void testTracked(void **state) {
     assert_string_equal(m.message, "taken over");
 }
 
-/* Who takes part hears nothing of that kind. */
-static void testToldWhileRunning(void **state) {
+/* A participant ignores announced ends. */
+static void testAnnouncedEndIsIgnored(void **state) {
     (void)state;
     struct migrationPair p;
-    migrationTestLead(&p, false, EXPORT_REPLICATING);
+    migrationTestRunUntil(&p, false, EXPORT_REPLICATING);
     enum migrationState before = p.target.state;
     migrationTrackEnd(&p.target, MIGRATION_SUCCESS, "", 9);
     assert_int_equal(p.target.state, before);
@@ -193,7 +193,7 @@ static void testToldWhileRunning(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testTracked), cmocka_unit_test(testToldWhileRunning),
+        cmocka_unit_test(testTracked), cmocka_unit_test(testAnnouncedEndIsIgnored),
         cmocka_unit_test(testWay),     cmocka_unit_test(testLost),
         cmocka_unit_test(testSilence), cmocka_unit_test(testOutOfTurn),
         cmocka_unit_test(testCancel),  cmocka_unit_test(testLateGrant),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simulation_test.c - clusters in virtual time: they form, notice failures, elect, heal; by fixed scenarios
- * and by random schedules of deaths, power failures, partitions, hangs, losses, failovers and clocks that
+/* simulation_test.c - clusters in virtual time: they form, notice failures, elect, heal, in fixed scenarios
+ * and in random schedules of deaths, power failures, partitions, hangs, losses, failovers and clocks that
  * jump.
  *
- * SIM_SCHEDULES=10000 runs so many schedules (100), from the seed SIM_FIRST (1) on: shards of one run.
- * SIM_SEED=n runs the one of that seed, with the nodes' logs. SIM_TABLE=6,100,500 runs no test: it prints how
- * clusters of these sizes do, half of them primaries (500 nodes: minutes, 2 GB). */
+ * SIM_SCHEDULES=10000 runs so many schedules (default 100), from the seed SIM_FIRST (1) on, so that a run can
+ * be divided. SIM_SEED=n runs the one with that seed, and prints the nodes' logs. SIM_TABLE=6,100,500 runs no
+ * test: it prints figures of clusters of these sizes, half of them primaries (500 nodes: minutes, 2 GB). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 static const struct clusterSimOptions usual = {
     .primaries = 3, .replicas = 1, .node_timeout_ms = TIMEOUT_MS, .latency_ms = 5, .sync_ms = 200, .seed = 1};
 
-/* How long until they agree; -1: not within that time. */
+/* Returns the time until all agree; -1: not within that time. */
 static int64_t simTestUntilAgreed(struct clusterSim *s, int64_t at_most_ms) {
     int64_t begin = clusterSimNow(s);
     while (!clusterSimAgrees(s)) {
@@ -37,8 +37,8 @@ static struct clusterSim *simTestAgreed(const struct clusterSimOptions *o) {
     return s;
 }
 
-/* How long until slot 0 has another owner than `was`. */
-static int64_t untilReplaced(struct clusterSim *s, int was, int64_t at_most_ms) {
+/* Returns the time until slot 0 has another owner than `was`. */
+static int64_t simTestUntilReplaced(struct clusterSim *s, int was, int64_t at_most_ms) {
     int64_t begin = clusterSimNow(s);
     for (;;) {
         int now = clusterSimPrimaryOf(s, 0);
@@ -57,7 +57,7 @@ static void nodesMeetByOneAndAgree(void **state) {
     clusterSimDestroy(s);
 }
 
-/* Of many pairs some hear first what is new, and then what is old. */
+/* Some of many pairs receive the newer message first, and then the older one. */
 static void rolesAreKnownSoonInABigCluster(void **state) {
     (void)state;
     struct clusterSimOptions o = {
@@ -74,7 +74,7 @@ static void aReplicaTakesOverFromADeadPrimary(void **state) {
     (void)state;
     struct clusterSim *s = simTestAgreed(&usual);
     clusterSimKill(s, 0);
-    int64_t took = untilReplaced(s, 0, 60000);
+    int64_t took = simTestUntilReplaced(s, 0, 60000);
     assert_in_range(took, TIMEOUT_MS, 3 * TIMEOUT_MS);
     assert_int_equal(clusterSimPrimaryOf(s, 0), 3);
     clusterSimRestart(s, 0);
@@ -98,14 +98,14 @@ static void theOneWithMostDataIsElected(void **state) {
         clusterSimKill(s, 0);
         clusterSimHang(s, 3, false);
         clusterSimHang(s, 6, false);
-        assert_true(untilReplaced(s, 0, 60000) >= 0);
+        assert_true(simTestUntilReplaced(s, 0, 60000) >= 0);
         assert_int_equal(clusterSimPrimaryOf(s, 0), 9);
         clusterSimDestroy(s);
     }
 }
 
-/* Its first synchronization runs, in either half, when the primary dies. */
-static void oneThatWasNeverWholeIsNotElected(void **state) {
+/* The first synchronization of the replica is running, in its first or second half, when the primary dies. */
+static void aReplicaWithIncompleteDataIsNotElected(void **state) {
     (void)state;
     for (int64_t ran_ms = 500; ran_ms < 3000; ran_ms += 500) {
         struct clusterSimOptions o = usual;
@@ -113,7 +113,7 @@ static void oneThatWasNeverWholeIsNotElected(void **state) {
         struct clusterSim *s = clusterSimCreate(&o);
         clusterSimRun(s, ran_ms);
         clusterSimKill(s, 0);
-        assert_int_equal(untilReplaced(s, 0, 60000), -1);
+        assert_int_equal(simTestUntilReplaced(s, 0, 60000), -1);
         clusterSimRestart(s, 0);
         assert_true(simTestUntilAgreed(s, 60000) >= 0);
         assert_int_equal(clusterSimPrimaryOf(s, 0), 0);
@@ -121,22 +121,23 @@ static void oneThatWasNeverWholeIsNotElected(void **state) {
     }
 }
 
-/* A replica with another shard's data, which go further, stands in nobody's way, and does not win itself. */
-static void oneFromAnotherShardIsNotElectedBeforeItIsSynchronized(void **state) {
+/* A replica with another shard's data, whose offset is greater, delays no other replica,
+ * and does not win itself. */
+static void aReplicaFromAnotherShardIsNotElectedBeforeItIsSynchronized(void **state) {
     (void)state;
     for (int alone = 0; alone < 2; alone++) {
         struct clusterSimOptions o = usual;
         o.sync_ms = 3000;
         struct clusterSim *s = simTestAgreed(&o);
-        clusterSimSide(s, 0, 1); /* its shard is behind the others */
+        clusterSimSide(s, 0, 1); /* its shard's offset is behind the others */
         clusterSimRun(s, 1500);
         clusterSimSide(s, 0, 0);
         assert_true(simTestUntilAgreed(s, 60000) >= 0);
         if (alone) clusterSimKill(s, 3);
-        clusterSimReplicate(s, 4, 0); /* it was node 1's */
+        clusterSimReplicate(s, 4, 0); /* it was a replica of node 1 */
         clusterSimRun(s, 500);
         clusterSimKill(s, 0);
-        int64_t took_ms = untilReplaced(s, 0, 30000);
+        int64_t took_ms = simTestUntilReplaced(s, 0, 30000);
         if (alone) {
             assert_int_equal(took_ms, -1);
         } else {
@@ -150,16 +151,17 @@ static void oneFromAnotherShardIsNotElectedBeforeItIsSynchronized(void **state) 
     }
 }
 
-/* What it has is too old, even if the primary lets it begin to synchronize again and again. */
+/* The data of the replica is too old, even if the primary lets it begin to synchronize again and again. */
 static void aReplicaWhoseDataAreOldIsNotElected(void **state) {
     (void)state;
-    const int64_t limit_ms = 10000 + 11 * TIMEOUT_MS; /* of simulated nodes: repl_ping_period_s, factor 10 */
+    const int64_t limit_ms = 10000 + 11 * TIMEOUT_MS; /* settings of simulated nodes: repl_ping_period_s,
+                                                       * factor 10 */
     for (int old = 0; old < 2; old++) {
         struct clusterSim *s = simTestAgreed(&usual);
         clusterSimCutReplication(s, 3, true);
         clusterSimRun(s, old ? limit_ms : limit_ms / 2);
         clusterSimKill(s, 0);
-        assert_int_equal(untilReplaced(s, 0, 30000) >= 0, !old);
+        assert_int_equal(simTestUntilReplaced(s, 0, 30000) >= 0, !old);
         clusterSimCutReplication(s, 3, false);
         clusterSimRestart(s, 0);
         assert_true(simTestUntilAgreed(s, 60000) >= 0);
@@ -167,18 +169,18 @@ static void aReplicaWhoseDataAreOldIsNotElected(void **state) {
     }
 }
 
-/* A restarted replica has what its files hold, of nobody knows when: it waits for its primary. */
+/* A restarted replica has files of unknown age: it waits for its primary. */
 static void aReplicaThatHasJustStartedIsNotElected(void **state) {
     (void)state;
     struct clusterSim *s = simTestAgreed(&usual);
     clusterSimKill(s, 0);
     clusterSimKill(s, 3);
     clusterSimRestart(s, 3);
-    assert_int_equal(untilReplaced(s, 0, 60000), -1);
+    assert_int_equal(simTestUntilReplaced(s, 0, 60000), -1);
     clusterSimRestart(s, 0);
     assert_true(simTestUntilAgreed(s, 60000) >= 0);
     clusterSimKill(s, 0);
-    assert_true(untilReplaced(s, 0, 60000) >= 0);
+    assert_true(simTestUntilReplaced(s, 0, 60000) >= 0);
     clusterSimDestroy(s);
 }
 
@@ -205,26 +207,26 @@ static void simTestWithoutAMajorityNobodyIsElected(void **state) {
     assert_int_equal(clusterSimPrimaryOf(s, 0), -1);
     assert_false(engineIsClusterOk(clusterSimEngine(s, 2)));
     clusterSimRestart(s, 1);
-    assert_true(untilReplaced(s, 0, 60000) >= 0);
+    assert_true(simTestUntilReplaced(s, 0, 60000) >= 0);
     clusterSimDestroy(s);
 }
 
-static void aManualFailoverLosesNothing(void **state) {
+static void aSimulatedManualFailoverLosesNothing(void **state) {
     (void)state;
     struct clusterSim *s = simTestAgreed(&usual);
     clusterSimRun(s, 3000);
     clusterSimFailover(s, 3, FAILOVER_ASK);
-    assert_in_range(untilReplaced(s, 0, 20000), 1, 1500);
+    assert_in_range(simTestUntilReplaced(s, 0, 20000), 1, 1500);
     assert_int_equal(clusterSimPrimaryOf(s, 0), 3);
     assert_true(simTestUntilAgreed(s, 20000) >= 0);
     assert_true(nodeIsReplica(clusterSimEngine(s, 0)->t.myself));
-    assert_false(clusterSimPaused(s, 0)); /* its clients are told where to go at once */
+    assert_false(clusterSimPaused(s, 0)); /* its clients are redirected at once */
     clusterSimDestroy(s);
 }
 
-/* Cut off before it has heard of the others' slots, with its primary alone, a replica cannot tell a majority
- * from the vote of that one. */
-static void oneThatHasNotHeardTheOthersElectsNobody(void **state) {
+/* A replica that is cut off together with its primary, before it has received the others' slots, cannot
+ * distinguish a majority from this one vote. */
+static void aReplicaThatDoesNotKnowTheOthersIsNotElected(void **state) {
     (void)state;
     struct clusterSimOptions o = usual;
     o.replicas = 2;
@@ -232,9 +234,9 @@ static void oneThatHasNotHeardTheOthersElectsNobody(void **state) {
         struct clusterSim *s = clusterSimCreate(&o);
         clusterSimRun(s, cut_ms);
         clusterSimSide(s, 3, 1);
-        clusterSimRun(s, 3 * TIMEOUT_MS); /* its primary has heard them, and may vote */
+        clusterSimRun(s, 3 * TIMEOUT_MS); /* its primary has received them, and may vote */
         clusterSimSide(s, 0, 1);
-        assert_true(untilReplaced(s, 0, 60000) >= 0);
+        assert_true(simTestUntilReplaced(s, 0, 60000) >= 0);
         for (int tries = 0; tries < 10; tries++) {
             clusterSimFailover(s, 3, FAILOVER_ASK);
             clusterSimRun(s, TIMEOUT_MS);
@@ -247,7 +249,7 @@ static void oneThatHasNotHeardTheOthersElectsNobody(void **state) {
     }
 }
 
-/* A clock that is set back for an hour is no reason not to notice a death, nor not to vote. */
+/* A clock that is set back for an hour prevents neither noticing a death nor voting. */
 static void clocksThatGoBackStopNothing(void **state) {
     (void)state;
     struct clusterSim *s = simTestAgreed(&usual);
@@ -255,7 +257,7 @@ static void clocksThatGoBackStopNothing(void **state) {
     clusterSimSetClocks(s, -3600 * 1000);
     clusterSimRun(s, 5000);
     clusterSimKill(s, 0);
-    assert_in_range(untilReplaced(s, 0, 60000), TIMEOUT_MS / 2, 3 * TIMEOUT_MS);
+    assert_in_range(simTestUntilReplaced(s, 0, 60000), TIMEOUT_MS / 2, 3 * TIMEOUT_MS);
     clusterSimRestart(s, 0);
     clusterSimSetClocks(s, 1800 * 1000);
     assert_true(simTestUntilAgreed(s, 60000) >= 0);
@@ -268,7 +270,7 @@ static void forceAndTakeoverWorkWithoutThePrimary(void **state) {
         struct clusterSim *s = simTestAgreed(&usual);
         clusterSimKill(s, 0);
         clusterSimFailover(s, 3, (enum failoverKind)kind);
-        assert_in_range(untilReplaced(s, 0, 20000), 0, TIMEOUT_MS / 2);
+        assert_in_range(simTestUntilReplaced(s, 0, 20000), 0, TIMEOUT_MS / 2);
         clusterSimRestart(s, 0);
         assert_true(simTestUntilAgreed(s, 60000) >= 0);
         clusterSimDestroy(s);
@@ -280,7 +282,7 @@ static void aReplicaGoesToAnOrphan(void **state) {
     struct clusterSimOptions o = usual;
     o.replicas = 2;
     struct clusterSim *s = simTestAgreed(&o);
-    for (int i = 1; i < clusterSimCount(s); i++) { /* what they know of it is what they have read */
+    for (int i = 1; i < clusterSimCount(s); i++) { /* they know of it only what they have loaded */
         clusterSimKill(s, i);
         clusterSimRestart(s, i);
     }
@@ -310,9 +312,9 @@ static void lossAndLatencyMakeNobodyFail(void **state) {
     clusterSimDestroy(s);
 }
 
-/* ---- Slots that are claimed ---- */
+/* ---- Claimed slots ---- */
 
-static void slotsGoToWhoClaimsThem(void **state) {
+static void slotsGoToTheirClaimer(void **state) {
     (void)state;
     struct clusterSim *s = simTestAgreed(&usual);
     uint64_t epoch = clusterSimEngine(s, 1)->t.current_epoch;
@@ -322,15 +324,15 @@ static void slotsGoToWhoClaimsThem(void **state) {
     assert_int_equal(clusterSimPrimaryOf(s, CLUSTER_SIM_MIGRATION_SLOTS), 0);
     assert_int_equal(clusterSimEngine(s, 1)->t.myself->config_epoch, epoch + 1);
     assert_true(simTestUntilAgreed(s, 20000) >= 0);
-    clusterSimMigrate(s, 0, 2); /* by another one */
+    clusterSimMigrate(s, 0, 2); /* claimed by another node */
     clusterSimRun(s, 300);
     assert_int_equal(clusterSimPrimaryOf(s, CLUSTER_SIM_MIGRATION_SLOTS), 2);
     assert_true(simTestUntilAgreed(s, 20000) >= 0);
     clusterSimDestroy(s);
 }
 
-/* Cut off at the moment of its claim, which nobody has heard of, it is replaced: not in the epoch that it has
- * given itself. */
+/* A node that is cut off at the moment of its claim, which no other node has received, is replaced, but not
+ * in the epoch that it has taken. */
 static void noReplicaIsElectedInAnEpochThatWasClaimed(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -341,7 +343,7 @@ static void noReplicaIsElectedInAnEpochThatWasClaimed(void **state) {
             clusterSimMigrate(s, 0, 1);
             clusterSimRun(s, cut_ms);
             clusterSimSide(s, 1, 1);
-            clusterSimRun(s, 6 * TIMEOUT_MS); /* the simulation looks for two owners */
+            clusterSimRun(s, 6 * TIMEOUT_MS); /* the simulation checks for two owners */
             assert_int_equal(clusterSimPrimaryOf(s, KEY_SLOTS / 2), 4);
             clusterSimSide(s, 1, 0);
             assert_true(simTestUntilAgreed(s, 60000) >= 0);
@@ -351,8 +353,8 @@ static void noReplicaIsElectedInAnEpochThatWasClaimed(void **state) {
     }
 }
 
-/* The same, when the power of all others fails a moment later, and the replica has heard nothing. */
-static void norWhenVotersLoseTheirPower(void **state) {
+/* The power of all others fails a moment later, and the replica has received nothing. */
+static void noReplicaIsElectedInAClaimedEpochAfterPowerFailures(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct clusterSimOptions o = usual;
@@ -370,7 +372,7 @@ static void norWhenVotersLoseTheirPower(void **state) {
             }
             clusterSimRun(s, 2000); /* they may vote */
             clusterSimSide(s, 4, 0);
-            clusterSimRun(s, 6 * TIMEOUT_MS); /* the simulation looks for two owners */
+            clusterSimRun(s, 6 * TIMEOUT_MS); /* the simulation checks for two owners */
             clusterSimSide(s, 1, 0);
             assert_true(simTestUntilAgreed(s, 60000) >= 0);
             clusterSimDestroy(s);
@@ -378,9 +380,9 @@ static void norWhenVotersLoseTheirPower(void **state) {
     }
 }
 
-/* It dies with its claim, which nobody has heard of: its source serves on, and what it has written then is
- * not taken from it when the other one comes back. */
-static void aClaimThatNobodyHasHeardIsTakenBack(void **state) {
+/* A node dies with its claim, which no other node has received: its source continues to serve, and what it
+ * writes then is not lost when the other node comes back. */
+static void aClaimThatNoNodeReceivedIsReclaimed(void **state) {
     (void)state;
     int unheard = 0;
     for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -396,7 +398,7 @@ static void aClaimThatNobodyHasHeardIsTakenBack(void **state) {
             assert_int_equal(clusterSimPrimaryOf(s, 0), 1);
             clusterSimKill(s, 1);
             clusterSimRun(s, (int64_t)(seed % 3) * 4 * TIMEOUT_MS + CLUSTER_SIM_GRANTED_MS +
-                                 ENGINE_TICK_MS); /* maybe it is replaced */
+                                 ENGINE_TICK_MS); /* it may be replaced */
             assert_int_equal(clusterSimPrimaryOf(s, 0), 0);
             clusterSimSide(s, 1, 0);
             clusterSimRestart(s, 1);
@@ -409,8 +411,8 @@ static void aClaimThatNobodyHasHeardIsTakenBack(void **state) {
     assert_true(unheard > 3);
 }
 
-/* Who reaches its source, but no majority, claims nothing. */
-static void whoIsCutOffClaimsNothing(void **state) {
+/* A node that reaches its source, but no majority, claims nothing. */
+static void aNodeThatIsCutOffClaimsNothing(void **state) {
     (void)state;
     struct clusterSim *s = simTestAgreed(&usual);
     clusterSimSide(s, 1, 1);
@@ -497,11 +499,11 @@ static void simTestWhateverHappensTheyAgreeInTheEnd(void **state) {
 
 struct simulationFigures {
     int64_t met_ms, agreed_ms, failed_ms, elected_ms, all_know_ms;
-    double messages, bytes; /* of one node in a second, when nothing happens */
+    double messages, bytes; /* of one node in a second, without events */
 };
 
-/* How many of those alive take it for failed. */
-static int whoTakesForFailed(struct clusterSim *s, const char *id) {
+/* Counts the living nodes that consider it failed. */
+static int simTestCountSuspecting(struct clusterSim *s, const char *id) {
     int count = 0;
     for (int k = 0; k < clusterSimCount(s); k++) {
         const struct engine *e = clusterSimEngine(s, k);
@@ -511,8 +513,8 @@ static int whoTakesForFailed(struct clusterSim *s, const char *id) {
     return count;
 }
 
-/* Do all that are alive see slot 0 as its owner does? */
-static bool allKnowTheOwner(struct clusterSim *s) {
+/* Returns whether all living nodes see slot 0 as its owner does. */
+static bool simTestAllKnowTheOwner(struct clusterSim *s) {
     const char *owner = clusterSimEngine(s, clusterSimPrimaryOf(s, 0))->t.myself->id;
     for (int k = 0; k < clusterSimCount(s); k++) {
         const struct engine *e = clusterSimEngine(s, k);
@@ -534,15 +536,15 @@ static void simTestFailover(struct clusterSim *s, struct simulationFigures *f) {
     memcpy(id, clusterSimEngine(s, 0)->t.myself->id, sizeof id);
     clusterSimKill(s, 0);
     int64_t begin = clusterSimNow(s);
-    while (!whoTakesForFailed(s, id)) clusterSimRun(s, 10);
+    while (!simTestCountSuspecting(s, id)) clusterSimRun(s, 10);
     f->failed_ms = clusterSimNow(s) - begin;
     while (clusterSimPrimaryOf(s, 0) <= 0) clusterSimRun(s, 10);
     f->elected_ms = clusterSimNow(s) - begin;
-    while (!allKnowTheOwner(s)) clusterSimRun(s, 10);
+    while (!simTestAllKnowTheOwner(s)) clusterSimRun(s, 10);
     f->all_know_ms = clusterSimNow(s) - begin;
 }
 
-/* A row of a Markdown table: how clusters of that size do at the usual time-out. */
+/* Prints a row of a Markdown table: figures of clusters of that size with the usual time-out. */
 static void printFigures(int nodes) {
     struct clusterSimOptions o = {.primaries = nodes / 2,
                                   .replicas = 1,
@@ -582,23 +584,23 @@ int main(void) {
         cmocka_unit_test(rolesAreKnownSoonInABigCluster),
         cmocka_unit_test(aReplicaTakesOverFromADeadPrimary),
         cmocka_unit_test(theOneWithMostDataIsElected),
-        cmocka_unit_test(oneThatWasNeverWholeIsNotElected),
-        cmocka_unit_test(oneFromAnotherShardIsNotElectedBeforeItIsSynchronized),
+        cmocka_unit_test(aReplicaWithIncompleteDataIsNotElected),
+        cmocka_unit_test(aReplicaFromAnotherShardIsNotElectedBeforeItIsSynchronized),
         cmocka_unit_test(aReplicaWhoseDataAreOldIsNotElected),
         cmocka_unit_test(aReplicaThatHasJustStartedIsNotElected),
         cmocka_unit_test(aMinorityStopsServing),
         cmocka_unit_test(simTestWithoutAMajorityNobodyIsElected),
-        cmocka_unit_test(aManualFailoverLosesNothing),
-        cmocka_unit_test(oneThatHasNotHeardTheOthersElectsNobody),
+        cmocka_unit_test(aSimulatedManualFailoverLosesNothing),
+        cmocka_unit_test(aReplicaThatDoesNotKnowTheOthersIsNotElected),
         cmocka_unit_test(clocksThatGoBackStopNothing),
         cmocka_unit_test(forceAndTakeoverWorkWithoutThePrimary),
         cmocka_unit_test(aReplicaGoesToAnOrphan),
         cmocka_unit_test(lossAndLatencyMakeNobodyFail),
-        cmocka_unit_test(slotsGoToWhoClaimsThem),
+        cmocka_unit_test(slotsGoToTheirClaimer),
         cmocka_unit_test(noReplicaIsElectedInAnEpochThatWasClaimed),
-        cmocka_unit_test(norWhenVotersLoseTheirPower),
-        cmocka_unit_test(aClaimThatNobodyHasHeardIsTakenBack),
-        cmocka_unit_test(whoIsCutOffClaimsNothing),
+        cmocka_unit_test(noReplicaIsElectedInAClaimedEpochAfterPowerFailures),
+        cmocka_unit_test(aClaimThatNoNodeReceivedIsReclaimed),
+        cmocka_unit_test(aNodeThatIsCutOffClaimsNothing),
         cmocka_unit_test(simTestWhateverHappensTheyAgreeInTheEnd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

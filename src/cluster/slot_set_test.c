@@ -42,7 +42,7 @@ static void slotSetTestVerify(void) {
     assert_int_equal(slotSetCount(&set), count);
 }
 
-/* From everywhere where it could matter: word borders, and the borders of runs. */
+/* Starts runs from everywhere: word borders, and the borders of runs. */
 static void verifyRuns(void) {
     for (int from = 0; from <= KEY_SLOTS; from++) {
         int last = -7, expected_last = -7;
@@ -105,7 +105,7 @@ static void randomSetsAreLikeTheModel(void **state) {
     }
 }
 
-static void equalOnlyWhenEveryBitIs(void **state) {
+static void setsAreEqualIfAllBitsAre(void **state) {
     (void)state;
     struct slotSet other = {{0}};
     slotSetAdd(&set, 5000);
@@ -122,7 +122,7 @@ int main(void) {
         cmocka_unit_test_setup(noneAndAll, slotSetTestEmpty),
         cmocka_unit_test_setup(runsOfEveryLengthAtTheBordersOfWords, slotSetTestEmpty),
         cmocka_unit_test_setup(randomSetsAreLikeTheModel, slotSetTestEmpty),
-        cmocka_unit_test_setup(equalOnlyWhenEveryBitIs, slotSetTestEmpty),
+        cmocka_unit_test_setup(setsAreEqualIfAllBitsAre, slotSetTestEmpty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

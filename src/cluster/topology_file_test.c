@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topology_file_test.c - nodes.conf: one that a node of Valkey 9.1 has written is read and comes back the
- * same; every part of a line is looked at; a text that is cut anywhere is refused or means the same. */
+/* topology_file_test.c - nodes.conf: a file that a node of Valkey 9.1 has written is parsed and written as
+ * the same; each part of a line is checked; a truncated text is refused or means the same. */
 #include "cluster/topology_file.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#ifndef FIXTURES /* the Makefile says where they are */
+#ifndef FIXTURES /* set by the Makefile */
 #define FIXTURES "../tests/fixtures"
 #endif
 
@@ -34,7 +34,7 @@ static bool readTls(struct str text, bool tls) {
     topologyClear(&t);
     sdsfree(err);
     err = NULL;
-    char *copy = malloc(text.len ? text.len : 1); /* as long as it is, for sanitizers */
+    char *copy = malloc(text.len ? text.len : 1); /* of the exact length, for sanitizers */
     memcpy(copy, text.ptr, text.len);
     bool good = topologyParse(&t, strN(copy, text.len), tls, NOW_MS, &err);
     free(copy);
@@ -69,7 +69,7 @@ static void assertText(const char *text) {
     sdsfree(ours);
 }
 
-/* ---- Good ones ---- */
+/* ---- Valid files ---- */
 
 static void aFileOfAnotherServerIsUnderstood(void **state) {
     (void)state;
@@ -99,7 +99,7 @@ static void aFileOfAnotherServerIsUnderstood(void **state) {
     sdsfree(text);
 }
 
-/* But for times and connections of the moment, and the order of lines, which has no meaning. */
+/* Removes what differs between equal files: times, the state of connections, the order of lines. */
 static sds topologyFileTestComparable(sds text) {
     int count;
     sds *lines = sdssplitlen(text, (ptrdiff_t)sdslen(text), "\n", 1, &count), all = sdsempty();
@@ -146,7 +146,8 @@ static void slotsAndOpenSlotsComeBack(void **state) {
     assertText(text);
 }
 
-/* Who comes back would have it that they are still that one's, in an epoch in which they never were. */
+/* A node that restarts would believe that the slots still belong to that owner, in an epoch
+ * in which they never did. */
 static void slotsThatAreNotClaimedAnyMoreAreNotWritten(void **state) {
     (void)state;
     sds text = topologyFileTestFixture();
@@ -164,7 +165,7 @@ static void slotsThatAreNotClaimedAnyMoreAreNotWritten(void **state) {
     assert_ptr_equal(t.owner[slot + 1], t.myself->primary);
     char range[32];
     snprintf(range, sizeof range, " %d-", slot);
-    assert_non_null(strstr(seen, range)); /* clients are told of them as before */
+    assert_non_null(strstr(seen, range)); /* clients still see them */
     sdsfree(seen);
     sdsfree(text);
 }
@@ -194,7 +195,8 @@ static void oldAndOtherFormsAreRead(void **state) {
     assert_int_equal(b->ping_sent_ms, NOW_MS);
     assert_string_equal(b->shard_id, SHARD); /* that of its primary */
     assert_true(topologyFileTestReads(MYSELF "\n" B " " ADDR_B
-                                             " slave - 0 0 0 connected\n" VARS)); /* of whom is not known */
+                                             " slave - 0 0 0 connected\n" VARS)); /* a replica of an unknown
+                                                                                   * primary */
     assert_true(topologyFileTestReads(
         A " 10.0.0.1:7000@17000,host.name,nodename=n\xc3\xa9,tcp-port=1 myself,master - 0 0 1 x\n" VARS));
     assert_string_equal(t.myself->human_name, "n\xc3\xa9");
@@ -226,7 +228,7 @@ static void theAddressHasThePortOfTheBusTransport(void **state) {
     sdsfree(ours);
 }
 
-/* ---- Bad ones ---- */
+/* ---- Invalid files ---- */
 
 static const char *const bad[] = {
     "",
@@ -301,15 +303,14 @@ static void whatDoesNotFitTogetherIsRefused(void **state) {
         if (topologyFileTestReads(bad[i])) print_message("taken for good: %s\n", bad[i]);
         assert_non_null(err);
     }
-    assert_true(topologyFileTestReads(
-        MYSELF "\n" OTHER "\n" VARS)); /* and it is not the parts that they have in common */
+    assert_true(topologyFileTestReads(MYSELF "\n" OTHER "\n" VARS)); /* what they have in common is valid */
     assert_false(topologyFileTestReads(MYSELF "\n" OTHER " x\n" VARS));
     assert_string_equal(err, "line 2");
     static const char with_nul[] = MYSELF " 5\0\n" VARS;
     assert_false(readTls(strN(with_nul, sizeof with_nul - 1), false));
 }
 
-/* Where lines end as well: what says which votes were given is at the end. */
+/* A file that ends with a whole line is refused, too, because the votes are in the last line. */
 static void aFileThatIsCutIsRefused(void **state) {
     (void)state;
     sds text = topologyFileTestFixture();
@@ -321,7 +322,7 @@ static void aFileThatIsCutIsRefused(void **state) {
 
 /* ---- For clients ---- */
 
-static void clientsAreToldWhatIsAnnouncedForThem(void **state) {
+static void clientsGetWhatIsAnnouncedForThem(void **state) {
     (void)state;
     assert_true(topologyFileTestReads(
         A " 10.0.0.1:6379@16379,h.example,client-ipv4=1.2.3.4,client-ipv6=fd00::1,client-tcp-port=7001,"
@@ -358,7 +359,7 @@ int main(void) {
         TEST(theAddressHasThePortOfTheBusTransport),
         TEST(whatDoesNotFitTogetherIsRefused),
         TEST(aFileThatIsCutIsRefused),
-        TEST(clientsAreToldWhatIsAnnouncedForThem),
+        TEST(clientsGetWhatIsAnnouncedForThem),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topology_test.c - what a node believes of its cluster: each function, and random changes with the
- * invariants after every one. */
+/* topology_test.c - the topology: each function, and random changes with a check of
+ * the invariants after each. */
 #include "cluster/topology.h"
 
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static int topologyTestTearDown(void **state) {
     return 0;
 }
 
-/* The id of a number: 40 digits of it. */
+/* Returns the id of a number: 40 times its digit. */
 static const char *topologyTestIdOf(int number) {
     static char ids[4][NODE_ID_LEN + 1];
     static int turn;
@@ -95,8 +95,8 @@ static void votersAreThosePrimariesThatHaveSlots(void **state) {
     assert_int_equal(topologyCountVoters(&t), 6);
 }
 
-/* As long as slots are left for them. */
-static void primariesNeverHeardMayBeVoters(void **state) {
+/* Unknown primaries count as voters as long as slots are left for them. */
+static void unseenPrimariesMayBeVoters(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) slotAssign(&t, i, topologyTestAdd(i, NODE_PRIMARY));
     for (int i = 3; i < 7; i++) topologyTestAdd(i, NODE_PRIMARY);
@@ -125,7 +125,7 @@ static void aReplicaLosesItsSlotsAndTakesTheShardOfItsPrimary(void **state) {
     assert_int_equal(b->flags & (NODE_PRIMARY | NODE_REPLICA | NODE_MIGRATE_TO), NODE_REPLICA);
     assert_ptr_equal(nodeShardPrimary(b), a);
     assert_string_equal(b->shard_id, a->shard_id);
-    assert_string_equal(c->shard_id, a->shard_id); /* though it follows b still */
+    assert_string_equal(c->shard_id, a->shard_id); /* although it still replicates b */
     assert_ptr_equal(c->primary, b);
     nodeBecomeReplica(&t, c, a);
     assert_int_equal(a->replica_count, 2);
@@ -134,7 +134,7 @@ static void aReplicaLosesItsSlotsAndTakesTheShardOfItsPrimary(void **state) {
     assert_null(b->primary);
     assert_ptr_equal(nodeShardPrimary(b), b);
     assert_int_equal(a->replica_count, 1);
-    nodeBecomeReplica(&t, c, NULL); /* of somebody who is not known */
+    nodeBecomeReplica(&t, c, NULL); /* of an unknown primary */
     assert_null(nodeShardPrimary(c));
     assert_int_equal(a->replica_count, 0);
 }
@@ -194,7 +194,7 @@ static void reportsCountOncePerNodeAndGrowOld(void **state) {
     assert_true(failureReportAdd(n, b, 150));
     assert_int_equal(failureReportCount(n, 150), 2);
     assert_int_equal(failureReportCount(n, 151), 1);
-    assert_int_equal(failureReportCount(n, 0), 1); /* the old one is gone */
+    assert_int_equal(failureReportCount(n, 0), 1); /* the old one has been dropped */
     assert_false(failureReportDrop(n, b));
     assert_true(failureReportDrop(n, a));
     assert_int_equal(failureReportCount(n, 0), 0);
@@ -273,7 +273,7 @@ static void changeNodes(void) {
         topologyRename(&t, known, topologyTestIdOf(number + 100));
 }
 
-/* What verify does not look at: that nobody is named who is gone. */
+/* Checks what topologyVerify does not: that no removed node is referenced. */
 static void verifyOpen(void) {
     for (int i = 0; i < t.open_count; i++) {
         const struct openSlot *open = &t.open[i];
@@ -308,7 +308,7 @@ int main(void) {
         TEST(aRenamedNodeIsFoundByItsNewName),
         TEST(slotsHaveOneOwner),
         TEST(votersAreThosePrimariesThatHaveSlots),
-        TEST(primariesNeverHeardMayBeVoters),
+        TEST(unseenPrimariesMayBeVoters),
         TEST(aReplicaLosesItsSlotsAndTakesTheShardOfItsPrimary),
         TEST(openSlotsAreInOrderAndHaveTwoSides),
         TEST(aNodeThatIsRemovedLeavesNothing),

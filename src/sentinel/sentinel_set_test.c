@@ -11,7 +11,7 @@
 
 static struct serverCommand sentinel_command;
 
-/* The line as it is shown, in words. */
+/* Returns the line as it is shown, in words. */
 static sds sentinelSetTestShown(commandIsSecret *is_secret, const char *line) {
     int argc;
     sds *words = sdssplitargs(line, strlen(line), &argc), text = sdsempty();

@@ -5,9 +5,9 @@
  * supervisorEnv). A simulation runs many of them in virtual time (tests/sim/sentinel_simulation.h);
  * sentinel_env.c runs one.
  *
- *                    ticks, channels, replies, messages            connect, send, close, save,
- *     the environment ─────────────────────────────────▶ supervisor ─────────────────────────────▶ the environment
- *                    requests of users                             events, scripts, log
+ *                   ticks, replies, messages           connect, send, close, save,
+ *     the environment ────────────────────────▶ supervisor ─────────────────────▶ the environment
+ *                   requests of users                  events, scripts, log
  *
  * The parts: supervisor.c creation, ticks, TILT; supervisor_links.c channels, periodic requests, replies;
  * supervisor_info.c INFO, and repairs of misconfigured replicas; supervisor_hello.c hello messages;

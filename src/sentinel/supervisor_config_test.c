@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_config_test.c - the lines of sentinel.conf: what they set, why they are refused, and that what
- * is written is read back as the same. */
+/* supervisor_config_test.c - the lines of sentinel.conf: their effects, their errors, and that what is
+ * written is read as the same. */
 #include "tests/sim/sentinel_recorder.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -122,9 +122,9 @@ static void supervisorConfigTestValues(void **state) {
     assert_int_equal(recorded_supervisor.settings.announce_port, 0);
     assert_null(recorderConfigLine("announce-ip \"\""));
     assert_null(recorded_supervisor.settings.announce_ip);
-    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6379")); /* nobody follows himself */
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6379")); /* no server replicates itself */
     assert_int_equal(supervisorConfigTestPrimary()->p.replicas.count, 1);
-    assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26381")); /* of before there were run ids */
+    assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26381")); /* from before run ids existed */
     assert_int_equal(supervisorConfigTestPrimary()->p.sentinels.count, 1);
 }
 
@@ -213,7 +213,7 @@ static void supervisorConfigTestShortest(void **state) {
     "sentinel-user \"jane\"\n"                                                                               \
     "sentinel-pass \"x y\"\n"
 
-/* As the file's reader does it: pass after pass, each in the order of the file. */
+/* Applies the lines as the file's reader does: pass by pass, each in the order of the file. */
 static void readBack(const char *text) {
     int count;
     sds *all = sdssplitlen(text, strlen(text), "\n", 1, &count);
@@ -251,7 +251,7 @@ static void written_is_read_as_the_same(void **state) {
     "leader-epoch \"'f\" 0\n"                                                                                \
     "current-epoch 0\n"
 
-/* Whatever clients name things, it stays one word of its line. */
+/* Any name that a client chooses stays one word of its line. */
 static void hostile_names_are_quoted(void **state) {
     (void)state;
     supervisorRemove(&recorded_supervisor, supervisorConfigTestPrimary());
@@ -260,7 +260,7 @@ static void hostile_names_are_quoted(void **state) {
     expectLines(HOSTILE, nothingPresent);
 }
 
-/* IPs where names are not announced; a name that has none, all the same. */
+/* Hosts are written as IPs if names are not announced; a name without an IP is written nevertheless. */
 static void hosts_as_they_are_announced(void **state) {
     (void)state;
     assert_null(recorderConfigLine("resolve-hostnames yes"));
@@ -272,7 +272,7 @@ static void hosts_as_they_are_announced(void **state) {
     sdsfree(text);
 }
 
-/* Names of one port that do not resolve are different ones; when they become one IP, that is told once. */
+/* Names with one port that do not resolve are different; when they resolve to one IP, it is written once. */
 static void names_that_become_one(void **state) {
     (void)state;
     assert_null(recorderConfigLine("resolve-hostnames yes"));
@@ -288,7 +288,7 @@ static void names_that_become_one(void **state) {
     sdsfree(text);
 }
 
-/* From the promotion on the file says what will be. */
+/* From the promotion on the file has the coming state. */
 static void in_a_failover(void **state) {
     (void)state;
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_hello_test.c - hellos: what a supervisor says in them, whom it meets by them, whom it believes,
- * and what it does about those that make no sense. */
+/* supervisor_hello_test.c - hellos: their contents, the Sentinels and configurations that a supervisor learns
+ * from them, and invalid ones. */
 #include "tests/sim/sentinel_recorder.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -14,13 +14,13 @@ static struct instance *sentinelOf(struct instance *p, int n) {
     return p->p.sentinels.items[n];
 }
 
-static void supervisorHelloTestHear(const char *hello) {
+static void supervisorHelloTestReceive(const char *hello) {
     supervisorProcessHello(&recorded_supervisor, strOf(hello), recorded_supervisor.now_ms);
 }
 
-/* ---- What is said ---- */
+/* ---- Sending ---- */
 
-static void supervisorHelloTestSaid(void **state) {
+static void supervisorHelloTestContents(void **state) {
     (void)state;
     recorderTickAt(0);
     recorderForget();
@@ -39,7 +39,7 @@ static void supervisorHelloTestSaid(void **state) {
     expectRecord("");
 }
 
-static void said_with_names(void **state) {
+static void contents_with_names(void **state) {
     (void)state;
     assert_null(recorderConfigLine("resolve-hostnames yes"));
     assert_null(recorderConfigLine("announce-hostnames yes"));
@@ -50,8 +50,8 @@ static void said_with_names(void **state) {
     expectRecord("6479 cmd> PUBLISH __sentinel__:hello 10.0.0.9,26379," TEST_MYID ",0,n,host1,6479,0\n");
 }
 
-/* Once the promoted replica is one, it is what is told. */
-static void said_in_a_failover(void **state) {
+/* After the promotion the promoted replica is announced. */
+static void contents_in_a_failover(void **state) {
     (void)state;
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     struct instance *replica = supervisorHelloTestPrimary()->p.replicas.items[0];
@@ -81,32 +81,32 @@ static void supervisorHelloTestForced(void **state) {
     assert_non_null(strstr(recorder.text, "\n26380 cmd> PUBLISH"));
 }
 
-/* ---- Who says it ---- */
+/* ---- The sender ---- */
 
 static void a_new_sentinel(void **state) {
     (void)state;
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     expectRecord("+sentinel sentinel " ID_A " 127.0.0.1 26380 @ m 127.0.0.1 6379\nsave\n");
     assert_int_equal(supervisorHelloTestPrimary()->p.sentinels.count, 1);
     assert_string_equal(sentinelOf(supervisorHelloTestPrimary(), 0)->run_id, ID_A);
     recorded_supervisor.now_ms += 500;
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     expectRecord("");
     assert_int_equal(sentinelOf(supervisorHelloTestPrimary(), 0)->s.hello_ms, recorded_supervisor.now_ms);
 }
 
-static void who_watches_two_has_one_link(void **state) {
+static void one_link_for_two_primaries(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
     struct instance *n = supervisorFindPrimary(&recorded_supervisor, "n");
     assert_ptr_equal(sentinelOf(supervisorHelloTestPrimary(), 0)->link, sentinelOf(n, 0)->link);
 }
 
 static void supervisorHelloTestOurselves(void **state) {
     (void)state;
-    supervisorHelloTestHear("127.0.0.1,26380," TEST_MYID ",9,m,127.0.0.1,6380,9");
+    supervisorHelloTestReceive("127.0.0.1,26380," TEST_MYID ",9,m,127.0.0.1,6380,9");
     expectRecord("");
     assert_int_equal(recorded_supervisor.current_epoch, 0);
 }
@@ -115,11 +115,11 @@ static void supervisorHelloTestMoved(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
     struct instance *n = supervisorFindPrimary(&recorded_supervisor, "n");
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
     recorderTickAt(0);
     recorderForget();
-    supervisorHelloTestHear("127.0.0.1,26381," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26381," ID_A ",0,m,127.0.0.1,6379,0");
     expectRecord("+sentinel-address-switch master m 127.0.0.1 6379 ip 127.0.0.1 port 26381 for " ID_A "\n"
                  "close 26380 cmd\n"
                  "+sentinel-address-update sentinel " ID_A
@@ -134,54 +134,54 @@ static void supervisorHelloTestMoved(void **state) {
 
 static void moved_and_known_once(void **state) {
     (void)state;
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     recorderForget();
-    supervisorHelloTestHear("127.0.0.2,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.2,26380," ID_A ",0,m,127.0.0.1,6379,0");
     expectRecord("+sentinel-address-switch master m 127.0.0.1 6379 ip 127.0.0.2 port 26380 for " ID_A
                  "\nsave\n");
 }
 
-/* Two cannot live at one address: who has been there is gone, for all primaries. */
+/* An address belongs to one Sentinel: the former one is removed, for all primaries. */
 static void supervisorHelloTestReplaced(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
     recorderForget();
-    supervisorHelloTestHear("127.0.0.1,26380," ID_B ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_B ",0,m,127.0.0.1,6379,0");
     expectRecord("+sentinel-invalid-addr sentinel " ID_A " 127.0.0.1 26380 @ m 127.0.0.1 6379\n"
                  "+sentinel sentinel " ID_B " 127.0.0.1 26380 @ m 127.0.0.1 6379\nsave\n");
     assert_int_equal(supervisorFindPrimary(&recorded_supervisor, "n")->p.sentinels.count, 0);
     assert_int_equal(supervisorHelloTestPrimary()->p.sentinels.count, 1);
 }
 
-/* Who is known stays so, even if his new address cannot be found; and what he says counts. */
-static void address_that_is_none(void **state) {
+/* A known Sentinel stays known if its new address does not resolve, and its hello counts. */
+static void address_that_does_not_resolve(void **state) {
     (void)state;
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     recorderForget();
-    supervisorHelloTestHear("nowhere,26381," ID_A ",5,m,127.0.0.1,6390,5");
+    supervisorHelloTestReceive("nowhere,26381," ID_A ",5,m,127.0.0.1,6390,5");
     assert_non_null(
         strstr(recorder.text, "log: The host name 'nowhere' could not be resolved\nsave\n+new-epoch 5\n"));
     assert_int_equal(sentinelOf(supervisorHelloTestPrimary(), 0)->address.port, 26380);
     assert_int_equal(supervisorHelloTestPrimary()->address.port, 6390);
     recorderForget();
-    supervisorHelloTestHear("nowhere,26381," ID_B ",6,m,127.0.0.1,6391,6"); /* he is nobody */
+    supervisorHelloTestReceive("nowhere,26381," ID_B ",6,m,127.0.0.1,6391,6"); /* it is unknown */
     assert_int_equal(supervisorHelloTestPrimary()->p.sentinels.count, 1);
     assert_int_equal(supervisorHelloTestPrimary()->address.port, 6390);
     assert_int_equal(recorded_supervisor.current_epoch, 6);
 }
 
-/* ---- What he thinks ---- */
+/* ---- Its view of the primary ---- */
 
 static void supervisorHelloTestEpochs(void **state) {
     (void)state;
     recorded_supervisor.current_epoch = 4;
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",4,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",4,m,127.0.0.1,6379,0");
     recorderForget();
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",5,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",5,m,127.0.0.1,6379,0");
     expectRecord("save\n+new-epoch 5\n");
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",3,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",3,m,127.0.0.1,6379,0");
     expectRecord("");
     assert_int_equal(recorded_supervisor.current_epoch, 5);
 }
@@ -193,11 +193,11 @@ static void newer_configuration(void **state) {
     supervisorHelloTestPrimary()->p.notification_script = sdsnew("/notify");
     supervisorHelloTestPrimary()->p.reconfig_script = sdsnew("/reconf");
     supervisorHelloTestPrimary()->config_epoch = 2;
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     recorderForget();
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6380,2"); /* of the same age */
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6380,2"); /* of the same epoch */
     expectRecord("");
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6380,3");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6380,3");
     const char *from = "sentinel " ID_A " 127.0.0.1 26380 @ m 127.0.0.1 6379";
     char expected[1024];
     snprintf(expected, sizeof expected,
@@ -217,41 +217,42 @@ static void newer_configuration(void **state) {
 
 static void newer_configuration_that_changes_nothing(void **state) {
     (void)state;
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     recorderForget();
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,8");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,8");
     expectRecord("save\n");
     assert_int_equal(supervisorHelloTestPrimary()->config_epoch, 8);
 }
 
-/* A newer configuration at an address that cannot be found is not taken: it will be said again. */
+/* A newer configuration with an address that does not resolve is not taken: it will be sent again. */
 static void newer_configuration_of_nowhere(void **state) {
     (void)state;
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     recorderForget();
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,nowhere,6380,8");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,nowhere,6380,8");
     expectRecord("log: The host name 'nowhere' could not be resolved\n");
     assert_null(recorderConfigLine("resolve-hostnames yes"));
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,nowhere,6380,8");
-    supervisorHelloTestHear("nowhere,26381," ID_B ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,nowhere,6380,8");
+    supervisorHelloTestReceive("nowhere,26381," ID_B ",0,m,127.0.0.1,6379,0");
     assert_int_equal(supervisorHelloTestPrimary()->config_epoch, 0);
     assert_int_equal(supervisorHelloTestPrimary()->p.sentinels.count, 1);
     recorderForget();
 }
 
-/* We have told the promoted replica's address already: a newer one, even the old, is another. */
+/* The promoted replica's address has been announced already, so a newer configuration with the
+ * old address is a change. */
 static void newer_configuration_in_a_failover(void **state) {
     (void)state;
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     struct instance *replica = supervisorHelloTestPrimary()->p.replicas.items[0];
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     replica->flags = FLAG_PROMOTED;
     supervisorHelloTestPrimary()->p.promoted = replica;
     supervisorHelloTestPrimary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
     supervisorHelloTestPrimary()->flags = FLAG_FAILOVER_IN_PROGRESS;
     supervisorHelloTestPrimary()->config_epoch = 3;
     recorderForget();
-    supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,4");
+    supervisorHelloTestReceive("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,4");
     expectRecord("+config-update-from sentinel " ID_A " 127.0.0.1 26380 @ m 127.0.0.1 6379\n"
                  "+switch-master m 127.0.0.1 6380 127.0.0.1 6379\n"
                  "+slave slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n"
@@ -259,8 +260,8 @@ static void newer_configuration_in_a_failover(void **state) {
     assert_int_equal(supervisorHelloTestPrimary()->p.failover_state, FAILOVER_NONE);
 }
 
-/* By pub/sub, on the channel of a replica that the switch takes away. */
-static void heard_from_who_goes(void **state) {
+/* By pub/sub, on the channel of a replica that the switch removes. */
+static void hello_from_a_removed_replica(void **state) {
     (void)state;
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     recorderTickAt(0);
@@ -275,9 +276,9 @@ static void heard_from_who_goes(void **state) {
     assert_non_null(strstr(recorder.text, "close 6380 cmd\nclose 6380 pubsub\n"));
 }
 
-/* ---- Nonsense ---- */
+/* ---- Invalid hellos ---- */
 
-static void supervisorHelloTestNonsense(void **state) {
+static void supervisorHelloTestInvalid(void **state) {
     (void)state;
     static const char *const hellos[] = {
         "",
@@ -308,7 +309,7 @@ static void supervisorHelloTestNonsense(void **state) {
         "127.0.0.1,26380," ID_A ",0,m,127.0.0.1,65536,1",
     };
     for (size_t n = 0; n < sizeof hellos / sizeof *hellos; n++) {
-        supervisorHelloTestHear(hellos[n]);
+        supervisorHelloTestReceive(hellos[n]);
         expectRecord("");
     }
     static const char nul[] = "127.0.0.1,26380," ID_A ",0,m\0,127.0.0.1,6379,0";
@@ -321,24 +322,24 @@ static void supervisorHelloTestNonsense(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, recorderSetup, recorderTeardown)
     const struct CMUnitTest tests[] = {
-        TEST(supervisorHelloTestSaid),
-        TEST(said_with_names),
-        TEST(said_in_a_failover),
+        TEST(supervisorHelloTestContents),
+        TEST(contents_with_names),
+        TEST(contents_in_a_failover),
         TEST(supervisorHelloTestForced),
         TEST(a_new_sentinel),
-        TEST(who_watches_two_has_one_link),
+        TEST(one_link_for_two_primaries),
         TEST(supervisorHelloTestOurselves),
         TEST(supervisorHelloTestMoved),
         TEST(moved_and_known_once),
         TEST(supervisorHelloTestReplaced),
-        TEST(address_that_is_none),
+        TEST(address_that_does_not_resolve),
         TEST(supervisorHelloTestEpochs),
         TEST(newer_configuration),
         TEST(newer_configuration_that_changes_nothing),
         TEST(newer_configuration_of_nowhere),
         TEST(newer_configuration_in_a_failover),
-        TEST(heard_from_who_goes),
-        TEST(supervisorHelloTestNonsense),
+        TEST(hello_from_a_removed_replica),
+        TEST(supervisorHelloTestInvalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_info_test.c - what INFO of primaries and replicas tells a supervisor, what it makes of nonsense,
- * and the repairs. */
+/* supervisor_info_test.c - INFO of primaries and replicas: what a supervisor learns from it, invalid
+ * contents, and repairs. */
 #include "tests/sim/sentinel_recorder.h"
 
 #define ID_1 "1111111111111111111111111111111111111111"
@@ -21,13 +21,13 @@ static int supervisorInfoTestSetup(void **state) {
     return 0;
 }
 
-static void supervisorInfoTestTell(struct instance *i, const char *text) {
+static void supervisorInfoTestReceive(struct instance *i, const char *text) {
     infoProcess(&recorded_supervisor, i, strOf(text));
 }
 
-static void tellAt(int64_t since_start_ms, struct instance *i, const char *text) {
+static void supervisorInfoTestReceiveAt(int64_t since_start_ms, struct instance *i, const char *text) {
     recorded_supervisor.now_ms = TEST_NOW + since_start_ms;
-    supervisorInfoTestTell(i, text);
+    supervisorInfoTestReceive(i, text);
 }
 
 #define FOLLOWS "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6379\r\nmaster_link_status:up\r\n"
@@ -36,34 +36,34 @@ static void tellAt(int64_t since_start_ms, struct instance *i, const char *text)
 
 static void run_ids(void **state) {
     (void)state;
-    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:" ID_1 "\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(), "run_id:" ID_1 "\r\n");
     assert_string_equal(supervisorInfoTestPrimary()->run_id, ID_1);
-    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:short\r\n");
-    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(), "run_id:short\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(), "run_id:\r\n");
     infoProcess(&recorded_supervisor, supervisorInfoTestPrimary(),
                 strN("run_id:" ID_2, strlen("run_id:") + RUN_ID_LEN - 1));
-    supervisorInfoTestTell(supervisorInfoTestPrimary(),
-                           "run_id:!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(),
+                              "run_id:!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!\r\n");
     assert_string_equal(supervisorInfoTestPrimary()->run_id, ID_1);
     expectRecord("");
-    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:" ID_2 "more\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(), "run_id:" ID_2 "more\r\n");
     assert_string_equal(supervisorInfoTestPrimary()->run_id, ID_2);
     expectRecord("+reboot master m 127.0.0.1 6379\n");
     assert_int_equal(supervisorInfoTestPrimary()->flags, 0);
-    supervisorInfoTestTell(replica, "run_id:" ID_1);
-    supervisorInfoTestTell(replica, "run_id:" ID_2);
+    supervisorInfoTestReceive(replica, "run_id:" ID_1);
+    supervisorInfoTestReceive(replica, "run_id:" ID_2);
     expectRecord("+reboot slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
 }
 
 static void reboots_are_marked_where_wanted(void **state) {
     (void)state;
     assert_null(recorderConfigLine("primary-reboot-down-after-period m 5000"));
-    supervisorInfoTestTell(replica, "run_id:" ID_1 "\n");
-    supervisorInfoTestTell(replica, "run_id:" ID_2 "\n");
+    supervisorInfoTestReceive(replica, "run_id:" ID_1 "\n");
+    supervisorInfoTestReceive(replica, "run_id:" ID_2 "\n");
     assert_int_equal(replica->flags, 0);
-    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:" ID_1 "\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(), "run_id:" ID_1 "\n");
     assert_int_equal(supervisorInfoTestPrimary()->flags, 0);
-    tellAt(500, supervisorInfoTestPrimary(), "run_id:" ID_2 "\n");
+    supervisorInfoTestReceiveAt(500, supervisorInfoTestPrimary(), "run_id:" ID_2 "\n");
     assert_int_equal(supervisorInfoTestPrimary()->flags, FLAG_REBOOT);
     assert_int_equal(supervisorInfoTestPrimary()->reboot_ms, TEST_NOW + 500);
     recorderAnswer(supervisorInfoTestPrimary(), "+OK\r\n");
@@ -73,25 +73,26 @@ static void reboots_are_marked_where_wanted(void **state) {
 
 static void replicas_of_a_primary(void **state) {
     (void)state;
-    supervisorInfoTestTell(supervisorInfoTestPrimary(),
-                           "role:master\r\n"
-                           "slave0:ip=127.0.0.1,port=6380,state=online,offset=1,lag=0\r\n"
-                           "slave1:ip=127.0.0.1,port=6381,state=online,offset=1,lag=0\r\n"
-                           "slave2:127.0.0.2,6382,online\r\n"
-                           "slave3:port=6383,state=wait_bgsave,ip=::1\r\n"
-                           "slave14:ip=127.0.0.1,port=0\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(),
+                              "role:master\r\n"
+                              "slave0:ip=127.0.0.1,port=6380,state=online,offset=1,lag=0\r\n"
+                              "slave1:ip=127.0.0.1,port=6381,state=online,offset=1,lag=0\r\n"
+                              "slave2:127.0.0.2,6382,online\r\n"
+                              "slave3:port=6383,state=wait_bgsave,ip=::1\r\n"
+                              "slave14:ip=127.0.0.1,port=0\r\n");
     expectRecord("+slave slave 127.0.0.1:6381 127.0.0.1 6381 @ m 127.0.0.1 6379\nsave\n"
                  "+slave slave 127.0.0.2:6382 127.0.0.2 6382 @ m 127.0.0.1 6379\nsave\n"
                  "+slave slave [::1]:6383 ::1 6383 @ m 127.0.0.1 6379\nsave\n"
                  "+slave slave 127.0.0.1:0 127.0.0.1 0 @ m 127.0.0.1 6379\nsave\n");
     assert_int_equal(supervisorInfoTestPrimary()->p.replicas.count, 5);
-    supervisorInfoTestTell(supervisorInfoTestPrimary(),
-                           "slave0:ip=127.0.0.1,port=6379\r\n"); /* nobody follows himself */
-    supervisorInfoTestTell(supervisorInfoTestPrimary(),
-                           "slave0:ip=127.0.0.1,port=6381\r\nslave0:127.0.0.2,6382,x\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(),
+                              "slave0:ip=127.0.0.1,port=6379\r\n"); /* no server replicates itself */
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(),
+                              "slave0:ip=127.0.0.1,port=6381\r\nslave0:127.0.0.2,6382,x\r\n");
     expectRecord("");
-    supervisorInfoTestTell(
-        replica, "role:slave\r\nslave0:ip=127.0.0.1,port=6390\r\n"); /* a replica's own are not ours */
+    supervisorInfoTestReceive(replica,
+                              "role:slave\r\nslave0:ip=127.0.0.1,port=6390\r\n"); /* the replicas of a replica
+                                                                                   * are ignored */
     assert_int_equal(supervisorInfoTestPrimary()->p.replicas.count, 5);
 }
 
@@ -117,7 +118,7 @@ static void replicas_that_make_no_sense(void **state) {
                                         "slave0:ip=nowhere,port=6390",
                                         "slave0:ip=127.0.0.1\t,port=6390"};
     for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
-        supervisorInfoTestTell(supervisorInfoTestPrimary(), lines[n]);
+        supervisorInfoTestReceive(supervisorInfoTestPrimary(), lines[n]);
         if (recorder.text) assert_null(strstr(recorder.text, "+slave"));
         recorderForget();
     }
@@ -129,7 +130,7 @@ static void replicas_that_make_no_sense(void **state) {
 
 static void fields_of_a_replica(void **state) {
     (void)state;
-    supervisorInfoTestTell(
+    supervisorInfoTestReceive(
         replica, "role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:7000\r\nmaster_link_status:down\r\n"
                  "slave_priority:25\r\nslave_repl_offset:9007199254740993\r\nreplica_announced:0\r\n"
                  "master_link_down_since_seconds:12\r\nmaster_failover_state:no-failover\r\n");
@@ -143,11 +144,11 @@ static void fields_of_a_replica(void **state) {
     assert_int_equal(r->link_down_ms, 12000);
     assert_false(replica->failing_over);
     assert_int_equal(replica->info_ms, TEST_NOW);
-    supervisorInfoTestTell(replica,
-                           FOLLOWS "replica_announced:1\r\nmaster_failover_state:failover-in-progress\r\n");
+    supervisorInfoTestReceive(replica, FOLLOWS
+                              "replica_announced:1\r\nmaster_failover_state:failover-in-progress\r\n");
     assert_true(r->link_up && r->announced && replica->failing_over);
     assert_int_equal(r->link_down_ms, 0);
-    supervisorInfoTestTell(replica, FOLLOWS);
+    supervisorInfoTestReceive(replica, FOLLOWS);
     assert_false(replica->failing_over);
     assert_string_equal(replica->info, FOLLOWS);
     expectRecord("");
@@ -156,7 +157,7 @@ static void fields_of_a_replica(void **state) {
 static void numbers_at_their_edges(void **state) {
     (void)state;
     struct sentinelReplicaState *r = &replica->r;
-    supervisorInfoTestTell(
+    supervisorInfoTestReceive(
         replica,
         "role:slave\nmaster_port:65536\nslave_priority:2147483648\n"
         "slave_repl_offset:9223372036854775807\nmaster_link_down_since_seconds:9223372036854775807\n");
@@ -164,7 +165,7 @@ static void numbers_at_their_edges(void **state) {
     assert_int_equal(r->priority, INT32_MAX);
     assert_int_equal(r->repl_offset, INT64_MAX);
     assert_int_equal(r->link_down_ms, 1000LL * INT32_MAX);
-    supervisorInfoTestTell(
+    supervisorInfoTestReceive(
         replica, "role:slave\nmaster_port:-1\nslave_priority:-5\nslave_repl_offset:18446744073709551616\n"
                  "master_link_down_since_seconds:-1\nreplica_announced:2\n");
     assert_int_equal(r->primary_port, 0);
@@ -172,7 +173,7 @@ static void numbers_at_their_edges(void **state) {
     assert_int_equal(r->repl_offset, 0);
     assert_int_equal(r->link_down_ms, -1000);
     assert_true(r->announced);
-    supervisorInfoTestTell(
+    supervisorInfoTestReceive(
         replica, "role:slave\nmaster_port:\nslave_priority:x\nslave_repl_offset: 1\nreplica_announced:\n"
                  "master_link_down_since_seconds:1.5\n");
     assert_int_equal(r->priority, 0);
@@ -181,67 +182,67 @@ static void numbers_at_their_edges(void **state) {
     assert_false(r->announced);
 }
 
-/* What stands in front of the role is not of a replica; nor is it in a primary's. */
+/* Fields before the role are not a replica's; neither are those of a primary. */
 static void fields_need_their_role(void **state) {
     (void)state;
-    supervisorInfoTestTell(replica, "slave_priority:7\r\nmaster_host:elsewhere\r\n");
-    supervisorInfoTestTell(replica, "role:master\r\nslave_priority:7\r\n");
+    supervisorInfoTestReceive(replica, "slave_priority:7\r\nmaster_host:elsewhere\r\n");
+    supervisorInfoTestReceive(replica, "role:master\r\nslave_priority:7\r\n");
     assert_int_equal(replica->r.priority, REPLICA_PRIORITY);
     assert_null(replica->r.primary_host);
-    supervisorInfoTestTell(supervisorInfoTestPrimary(),
-                           "role:slave\r\nslave_priority:7\r\nmaster_host:elsewhere\r\nmaster_port:1\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(),
+                              "role:slave\r\nslave_priority:7\r\nmaster_host:elsewhere\r\nmaster_port:1\r\n");
     assert_int_equal(supervisorInfoTestPrimary()->p.quorum, 2);
 }
 
 static void knows_failover(void **state) {
     (void)state;
-    supervisorInfoTestTell(supervisorInfoTestPrimary(),
-                           "role:master\r\nmaster_failover_state:no-failover\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(),
+                              "role:master\r\nmaster_failover_state:no-failover\r\n");
     assert_true(supervisorInfoTestPrimary()->p.knows_failover);
     assert_false(supervisorInfoTestPrimary()->failing_over);
-    supervisorInfoTestTell(supervisorInfoTestPrimary(),
-                           "role:master\r\nmaster_failover_state:waiting-for-sync\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(),
+                              "role:master\r\nmaster_failover_state:waiting-for-sync\r\n");
     assert_true(supervisorInfoTestPrimary()->p.knows_failover && supervisorInfoTestPrimary()->failing_over);
-    supervisorInfoTestTell(supervisorInfoTestPrimary(), "role:master\r\n");
+    supervisorInfoTestReceive(supervisorInfoTestPrimary(), "role:master\r\n");
     assert_false(supervisorInfoTestPrimary()->p.knows_failover || supervisorInfoTestPrimary()->failing_over);
 }
 
 static void supervisorInfoTestRoles(void **state) {
     (void)state;
-    tellAt(100, supervisorInfoTestPrimary(), "role:slave\r\n");
+    supervisorInfoTestReceiveAt(100, supervisorInfoTestPrimary(), "role:slave\r\n");
     expectRecord("-role-change master m 127.0.0.1 6379 new reported role is slave\n");
     assert_true(supervisorInfoTestPrimary()->reports_replica);
     assert_int_equal(supervisorInfoTestPrimary()->role_reported_ms, TEST_NOW + 100);
-    tellAt(200, supervisorInfoTestPrimary(), "role:slave\r\n");
-    tellAt(300, supervisorInfoTestPrimary(), "no role at all\r\n");
+    supervisorInfoTestReceiveAt(200, supervisorInfoTestPrimary(), "role:slave\r\n");
+    supervisorInfoTestReceiveAt(300, supervisorInfoTestPrimary(), "no role at all\r\n");
     expectRecord("");
     assert_int_equal(supervisorInfoTestPrimary()->role_reported_ms, TEST_NOW + 100);
     recorded_supervisor.tilt = true;
-    tellAt(400, supervisorInfoTestPrimary(), "role:master\r\n");
+    supervisorInfoTestReceiveAt(400, supervisorInfoTestPrimary(), "role:master\r\n");
     expectRecord("+role-change master m 127.0.0.1 6379 new reported role is master\n");
 }
 
-static void who_is_followed_and_since_when(void **state) {
+static void primary_of_a_replica_and_since_when(void **state) {
     (void)state;
-    tellAt(100, replica, FOLLOWS);
+    supervisorInfoTestReceiveAt(100, replica, FOLLOWS);
     assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 100);
-    tellAt(200, replica, FOLLOWS);
+    supervisorInfoTestReceiveAt(200, replica, FOLLOWS);
     assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 100);
-    tellAt(300, replica, "role:slave\nmaster_host:127.0.0.1\nmaster_port:6378\n");
+    supervisorInfoTestReceiveAt(300, replica, "role:slave\nmaster_host:127.0.0.1\nmaster_port:6378\n");
     assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 300);
-    tellAt(400, replica, "role:slave\nmaster_host:other\nmaster_port:6378\n");
+    supervisorInfoTestReceiveAt(400, replica, "role:slave\nmaster_host:other\nmaster_port:6378\n");
     assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 400);
-    tellAt(500, replica, "role:slave\nmaster_host:OTHER\nmaster_port:6378\n");
+    supervisorInfoTestReceiveAt(500, replica, "role:slave\nmaster_host:OTHER\nmaster_port:6378\n");
     assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 400);
-    tellAt(600, replica, "role:slave\nmaster_failover_state:x\n");
+    supervisorInfoTestReceiveAt(600, replica, "role:slave\nmaster_failover_state:x\n");
     assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 600);
-    tellAt(700, replica, "role:master\nmaster_failover_state:x\n");
+    supervisorInfoTestReceiveAt(700, replica, "role:master\nmaster_failover_state:x\n");
     assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 600);
-    tellAt(800, replica, "role:slave\nmaster_failover_state:x\n");
+    supervisorInfoTestReceiveAt(800, replica, "role:slave\nmaster_failover_state:x\n");
     assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 800);
 }
 
-/* ---- Answers that are no text ---- */
+/* ---- Replies that are no text ---- */
 
 static void answers_that_are_no_info(void **state) {
     (void)state;
@@ -271,18 +272,18 @@ static void answers_that_are_no_info(void **state) {
 
 static void a_primary_that_should_be_a_replica(void **state) {
     (void)state;
-    tellAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
-    tellAt(0, replica, "role:master\r\n");
+    supervisorInfoTestReceiveAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
+    supervisorInfoTestReceiveAt(0, replica, "role:master\r\n");
     expectRecord("-role-change slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379 new reported role is "
                  "master\n");
-    tellAt(8000, replica, "role:master\r\n");
+    supervisorInfoTestReceiveAt(8000, replica, "role:master\r\n");
     expectRecord("");
-    tellAt(8001, replica, "role:master\r\n");
+    supervisorInfoTestReceiveAt(8001, replica, "role:master\r\n");
     expectRecord(REPAIR("127.0.0.1",
                         "6379") "+convert-to-slave slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
 }
 
-/* Each of these is a reason not to trust the primary, or to leave the replica its time. */
+/* Each of these is a reason not to trust the primary, or to give the replica more time. */
 static void repairs_wait_for_a_sane_primary(void **state) {
     (void)state;
     for (int reason = 0; reason < 6; reason++) {
@@ -290,40 +291,40 @@ static void repairs_wait_for_a_sane_primary(void **state) {
         supervisorInfoTestPrimary()->flags = 0;
         replica->s_down_ms = 0;
         recorded_supervisor.tilt = false;
-        tellAt(0, replica, FOLLOWS);
-        tellAt(0, replica, "role:master\r\n");
-        tellAt(9000, supervisorInfoTestPrimary(), "role:master\r\n");
+        supervisorInfoTestReceiveAt(0, replica, FOLLOWS);
+        supervisorInfoTestReceiveAt(0, replica, "role:master\r\n");
+        supervisorInfoTestReceiveAt(9000, supervisorInfoTestPrimary(), "role:master\r\n");
         if (reason == 0) supervisorInfoTestPrimary()->flags = FLAG_S_DOWN;
         if (reason == 1) supervisorInfoTestPrimary()->flags = FLAG_O_DOWN;
-        if (reason == 2) supervisorInfoTestTell(supervisorInfoTestPrimary(), "role:slave\r\n");
+        if (reason == 2) supervisorInfoTestReceive(supervisorInfoTestPrimary(), "role:slave\r\n");
         if (reason == 3) supervisorInfoTestPrimary()->info_ms = recorded_supervisor.now_ms - 20000;
         if (reason == 4) replica->s_down_ms = recorded_supervisor.now_ms - 8000;
         if (reason == 5) recorded_supervisor.tilt = true;
         recorder.quiet = false;
-        supervisorInfoTestTell(replica, "role:master\r\n");
+        supervisorInfoTestReceive(replica, "role:master\r\n");
         expectRecord("");
     }
-    recorded_supervisor.tilt = false; /* none of them, but each nearly */
+    recorded_supervisor.tilt = false; /* no reason holds, but each nearly */
     supervisorInfoTestPrimary()->info_ms = recorded_supervisor.now_ms - 19999;
     replica->s_down_ms = recorded_supervisor.now_ms - 8001;
-    supervisorInfoTestTell(replica, "role:master\r\n");
+    supervisorInfoTestReceive(replica, "role:master\r\n");
     assert_non_null(strstr(recorder.text, "+convert-to-slave"));
 }
 
-static void follows_somebody_else(void **state) {
+static void replicates_another_server(void **state) {
     (void)state;
     assert_null(recorderConfigLine("failover-timeout m 5000"));
-    tellAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
-    tellAt(0, replica, FOLLOWS);
-    tellAt(1000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
-    tellAt(6000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
+    supervisorInfoTestReceiveAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
+    supervisorInfoTestReceiveAt(0, replica, FOLLOWS);
+    supervisorInfoTestReceiveAt(1000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
+    supervisorInfoTestReceiveAt(6000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
     expectRecord("");
-    tellAt(6001, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
+    supervisorInfoTestReceiveAt(6001, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
     expectRecord(REPAIR("127.0.0.1",
                         "6379") "+fix-slave-config slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
 }
 
-/* By its name, another spelling of it, or another name for the same IP it is the same. */
+/* The name, another spelling of it, and another name for the same IP are the same server. */
 static void follows_by_name(void **state) {
     (void)state;
     assert_null(recorderConfigLine("resolve-hostnames yes"));
@@ -337,26 +338,26 @@ static void follows_by_name(void **state) {
     for (size_t k = 0; k < sizeof hosts / sizeof *hosts; k++) {
         char text[128];
         snprintf(text, sizeof text, "role:slave\r\nmaster_host:%s\r\nmaster_port:6479\r\n", hosts[k]);
-        tellAt(0, n, "role:master\r\n");
-        tellAt(0, other, text);
-        tellAt(5000, other, text);
+        supervisorInfoTestReceiveAt(0, n, "role:master\r\n");
+        supervisorInfoTestReceiveAt(0, other, text);
+        supervisorInfoTestReceiveAt(5000, other, text);
         expectRecord("");
     }
-    tellAt(5000, n, "role:master\r\n");
-    tellAt(5000, other, "role:slave\r\nmaster_host:host2\r\nmaster_port:6479\r\n");
-    tellAt(6001, other, "role:slave\r\nmaster_host:host2\r\nmaster_port:6479\r\n");
+    supervisorInfoTestReceiveAt(5000, n, "role:master\r\n");
+    supervisorInfoTestReceiveAt(5000, other, "role:slave\r\nmaster_host:host2\r\nmaster_port:6479\r\n");
+    supervisorInfoTestReceiveAt(6001, other, "role:slave\r\nmaster_host:host2\r\nmaster_port:6479\r\n");
     assert_non_null(strstr(recorder.text, "+fix-slave-config"));
 }
 
 static void stuck_in_a_failover(void **state) {
     (void)state;
     assert_null(recorderConfigLine("failover-timeout m 5000"));
-    tellAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
-    tellAt(0, replica, FOLLOWS);
-    tellAt(1000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
-    tellAt(6000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
+    supervisorInfoTestReceiveAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
+    supervisorInfoTestReceiveAt(0, replica, FOLLOWS);
+    supervisorInfoTestReceiveAt(1000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
+    supervisorInfoTestReceiveAt(6000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
     expectRecord("");
-    tellAt(6001, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
+    supervisorInfoTestReceiveAt(6001, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
     expectRecord("6380 cmd> MULTI\n6380 cmd> FAILOVER ABORT\n6380 cmd> SLAVEOF 127.0.0.1 6379\n"
                  "6380 cmd> CONFIG REWRITE\n6380 cmd> CLIENT KILL TYPE normal\n"
                  "6380 cmd> CLIENT KILL TYPE pubsub\n6380 cmd> EXEC\n"
@@ -365,11 +366,11 @@ static void stuck_in_a_failover(void **state) {
 
 static void nothing_is_repaired_without_a_channel(void **state) {
     (void)state;
-    tellAt(0, replica, "role:master\r\n");
+    supervisorInfoTestReceiveAt(0, replica, "role:master\r\n");
     supervisorOnChannelDown(&recorded_supervisor, replica->link, CHANNEL_COMMAND, "gone", TEST_NOW + 9000);
-    tellAt(9000, supervisorInfoTestPrimary(), "role:master\r\n");
+    supervisorInfoTestReceiveAt(9000, supervisorInfoTestPrimary(), "role:master\r\n");
     recorderForget();
-    tellAt(9000, replica, "role:master\r\n");
+    supervisorInfoTestReceiveAt(9000, replica, "role:master\r\n");
     expectRecord("");
 }
 
@@ -384,18 +385,18 @@ static void steps_of_reconfiguration(void **state) {
     supervisorInfoTestPrimary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
     supervisorInfoTestPrimary()->p.promoted = promoted;
     replica->flags = FLAG_RECONF_SENT;
-    supervisorInfoTestTell(replica, FOLLOWS);
+    supervisorInfoTestReceive(replica, FOLLOWS);
     expectRecord("");
-    supervisorInfoTestTell(
+    supervisorInfoTestReceive(
         replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:down\r\n");
     assert_int_equal(replica->flags, FLAG_RECONF_INPROG);
     expectRecord("+slave-reconf-inprog slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
-    supervisorInfoTestTell(
+    supervisorInfoTestReceive(
         replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:up\r\n");
     assert_int_equal(replica->flags, FLAG_RECONF_DONE);
     expectRecord("+slave-reconf-done slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
     replica->flags = FLAG_RECONF_SENT; /* both at once */
-    supervisorInfoTestTell(
+    supervisorInfoTestReceive(
         replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:up\r\n");
     expectRecord("+slave-reconf-inprog slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n"
                  "+slave-reconf-done slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
@@ -409,15 +410,15 @@ static void a_promotion_is_seen(void **state) {
     supervisorInfoTestPrimary()->p.promoted = replica;
     supervisorInfoTestPrimary()->p.failover_epoch = 7;
     recorded_supervisor.tilt = true;
-    supervisorInfoTestTell(replica, "role:master\r\n");
+    supervisorInfoTestReceive(replica, "role:master\r\n");
     assert_int_equal(supervisorInfoTestPrimary()->p.failover_state, FAILOVER_WAIT_PROMOTION);
     recorded_supervisor.tilt = false;
-    supervisorInfoTestTell(replica, "role:master\r\n");
+    supervisorInfoTestReceive(replica, "role:master\r\n");
     assert_int_equal(supervisorInfoTestPrimary()->p.failover_state, FAILOVER_RECONF_REPLICAS);
     assert_int_equal(supervisorInfoTestPrimary()->config_epoch, 7);
     recorderForget();
-    tellAt(20000, supervisorInfoTestPrimary(), "role:master\r\n");
-    tellAt(20000, replica, "role:master\r\n"); /* it is meant to be one */
+    supervisorInfoTestReceiveAt(20000, supervisorInfoTestPrimary(), "role:master\r\n");
+    supervisorInfoTestReceiveAt(20000, replica, "role:master\r\n"); /* it is meant to be a primary */
     expectRecord("");
     instanceRemove(&recorded_supervisor, replica);
     assert_null(supervisorInfoTestPrimary()->p.promoted);
@@ -435,11 +436,11 @@ int main(void) {
         TEST(fields_need_their_role),
         TEST(knows_failover),
         TEST(supervisorInfoTestRoles),
-        TEST(who_is_followed_and_since_when),
+        TEST(primary_of_a_replica_and_since_when),
         TEST(answers_that_are_no_info),
         TEST(a_primary_that_should_be_a_replica),
         TEST(repairs_wait_for_a_sane_primary),
-        TEST(follows_somebody_else),
+        TEST(replicates_another_server),
         TEST(follows_by_name),
         TEST(stuck_in_a_failover),
         TEST(nothing_is_repaired_without_a_channel),

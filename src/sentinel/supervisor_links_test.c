@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_links_test.c - channels of a supervisor in a environment that is written down: what is sent on
- * them, in which order and when; when they are given up; what answers do. */
+/* supervisor_links_test.c - channels of a supervisor with a recording environment: what is sent on them, in
+ * which order and when; when they are closed; effects of replies. */
 #include "tests/sim/sentinel_recorder.h"
 
 static struct instance *supervisorLinksTestPrimary(void) {
@@ -24,7 +24,7 @@ static struct instance *supervisorLinksTestAddSentinel(const char *of, int port,
     return sentinels->items[sentinels->count - 1];
 }
 
-/* The answers that are waited for, as of a server that is well and says nothing in INFO. */
+/* Answers all outstanding requests as a healthy server with an empty INFO. */
 static void answerAll(struct instance *i) {
     while (i->link->pending_count) {
         switch (i->link->pending[0].what) {
@@ -72,7 +72,7 @@ static void credentials_of_servers(void **state) {
     assert_non_null(strstr(recorder.text, "6380 pubsub> AUTH joe secret\n6380 pubsub> CLIENT SETNAME"));
 }
 
-/* A user without a password is none. */
+/* A user without a password is ignored. */
 static void no_credentials(void **state) {
     (void)state;
     assert_null(recorderConfigLine("auth-user m joe"));
@@ -80,7 +80,7 @@ static void no_credentials(void **state) {
     assert_null(strstr(recorder.text, "AUTH"));
 }
 
-/* What is sent when its link is opened anew. */
+/* Returns what is sent when the link is opened anew. */
 static const char *openingOf(struct instance *sentinel) {
     supervisorDropSentinelLinks(&recorded_supervisor);
     recorderForget();
@@ -143,7 +143,7 @@ static void refused_is_tried_once_a_second(void **state) {
                  "-pubsub-link-reconnection master m 127.0.0.1 6379 #No way\n");
 }
 
-/* A name is asked for again at each attempt; while it has no answer, the IP of before is good. */
+/* A name is resolved again at each attempt; if that fails, the last IP is used. */
 static void names_are_resolved_again(void **state) {
     (void)state;
     assert_null(recorderConfigLine("resolve-hostnames yes"));
@@ -161,7 +161,7 @@ static void names_are_resolved_again(void **state) {
     assert_null(strstr(recorder.text, "connect 7001"));
 }
 
-/* ---- By the clock ---- */
+/* ---- Periodic requests ---- */
 
 static void supervisorLinksTestPeriods(void **state) {
     (void)state;
@@ -201,7 +201,8 @@ static void short_patience_pings_often(void **state) {
     assert_in_range(pings, 24, 34);
 }
 
-/* While nothing is answered, it is asked again at each tick, up to a limit; PINGs every half period. */
+/* While there are no replies, requests are repeated at each tick up to a limit;
+ * PINGs at every half period. */
 static void supervisorLinksTestUnanswered(void **state) {
     (void)state;
     recorderTickAt(0);
@@ -212,7 +213,7 @@ static void supervisorLinksTestUnanswered(void **state) {
     expectRecord("");
 }
 
-/* Who shares a link has as much room on it as alone. */
+/* On a shared link each owner may have as many outstanding requests as on its own. */
 static void unanswered_on_a_shared_link(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
@@ -291,7 +292,7 @@ static void hellos_held_back(void **state) {
     supervisorLinksTestPrimary()->p.failover_state = FAILOVER_NONE;
 }
 
-/* ---- Given up ---- */
+/* ---- Closing dead channels ---- */
 
 static void silent_command_channel(void **state) {
     (void)state;
@@ -328,8 +329,8 @@ static void silent_pubsub_channel(void **state) {
     assert_null(strstr(recorder.text, "connect 6379 cmd"));
 }
 
-/* What has come while this process stood still waits to be read. */
-static void nothing_given_up_in_tilt(void **state) {
+/* Input that arrived while this process stood still waits to be read. */
+static void nothing_closed_in_tilt(void **state) {
     (void)state;
     recorderTickAt(0);
     recorderTickAt(60000);
@@ -363,7 +364,7 @@ static void supervisorLinksTestDropped(void **state) {
     expectRecord("close 6379 cmd\nclose 6379 pubsub\nclose 6380 cmd\nclose 6380 pubsub\n");
     supervisorDropSentinelLinks(&recorded_supervisor);
     expectRecord("close 26380 cmd\n");
-    assert_int_equal(supervisorLinksTestPrimary()->link->pending_count, 0); /* whose answers will not come */
+    assert_int_equal(supervisorLinksTestPrimary()->link->pending_count, 0); /* their replies will not come */
 }
 
 /* ---- Shared links ---- */
@@ -388,8 +389,8 @@ static void sentinels_share_a_link(void **state) {
     expectRecord("close 26380 cmd\n");
 }
 
-/* An answer to one who is gone is nobody's. */
-static void answers_find_who_asked(void **state) {
+/* A reply for a removed instance is ignored. */
+static void replies_find_their_instance(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
     struct instance *one = supervisorLinksTestAddSentinel("m", 26380, 'a'),
@@ -405,10 +406,10 @@ static void answers_find_who_asked(void **state) {
     assert_int_equal(two->hello_sent_ms, 0);
     recorderAnswer(two, ":1\r\n");
     assert_int_equal(two->hello_sent_ms, recorded_supervisor.now_ms);
-    recorderAnswer(two, ":1\r\n"); /* nobody has asked */
+    recorderAnswer(two, ":1\r\n"); /* no request is outstanding */
 }
 
-/* ---- Answers to PING ---- */
+/* ---- Replies to PING ---- */
 
 static void ping_answers(void **state) {
     (void)state;
@@ -440,7 +441,7 @@ static void ping_answers(void **state) {
     recorderForget();
 }
 
-static void busy_and_down_is_told_once(void **state) {
+static void busy_and_down_gets_one_script_kill(void **state) {
     (void)state;
     recorderTickAt(0);
     recorderForget();
@@ -499,13 +500,13 @@ int main(void) {
         TEST(hellos_held_back),
         TEST(silent_command_channel),
         TEST(silent_pubsub_channel),
-        TEST(nothing_given_up_in_tilt),
+        TEST(nothing_closed_in_tilt),
         TEST(supervisorLinksTestBroken),
         TEST(supervisorLinksTestDropped),
         TEST(sentinels_share_a_link),
-        TEST(answers_find_who_asked),
+        TEST(replies_find_their_instance),
         TEST(ping_answers),
-        TEST(busy_and_down_is_told_once),
+        TEST(busy_and_down_gets_one_script_kill),
         TEST(supervisorLinksTestMessages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

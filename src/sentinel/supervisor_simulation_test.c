@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_simulation_test.c - Sentinels in virtual time: what they decide about a primary that dies,
- * stands still, is cut off, changes its role; by fixed scenarios and by random schedules.
+/* supervisor_simulation_test.c - Sentinels in virtual time: their decisions about a primary that dies, stands
+ * still, is cut off, or changes its role, in fixed scenarios and in random schedules.
  *
- * SIM_SCHEDULES=10000 runs so many schedules (300); SIM_SEED=n runs the one of that seed, with the events and
- * logs of all. */
+ * SIM_SCHEDULES=10000 runs so many schedules (default 300); SIM_SEED=n runs the one with that seed, and
+ * prints events and logs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const struct sentinelSimOptions usual = {.sentinels = 3,
                                                 .latency_ms = 2,
                                                 .seed = 1};
 
-/* How long until they agree; -1: not within that time. */
+/* Returns the time until all agree; -1: not within that time. */
 static int64_t supervisorSimulationTestUntilAgreed(struct sentinelSim *s, int64_t at_most_ms) {
     int64_t begin = sentinelSimNow(s);
     while (!sentinelSimAgrees(s)) {
@@ -41,13 +41,13 @@ static int64_t supervisorSimulationTestUntilAgreed(struct sentinelSim *s, int64_
 static struct sentinelSim *supervisorSimulationTestAgreed(const struct sentinelSimOptions *o) {
     struct sentinelSim *s = sentinelSimCreate(o);
     assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
-    sentinelSimRun(s, 3000); /* everybody has been asked for INFO, and has said hello */
+    sentinelSimRun(s, 3000); /* all have replied to INFO and sent hellos */
     sentinelSimForgetEvents(s);
     return s;
 }
 
-/* How long until an event of that name has been told by one of them. */
-static int64_t untilTold(struct sentinelSim *s, const char *name, int64_t at_most_ms) {
+/* Returns the time until one of them sends an event with that name. */
+static int64_t untilEvent(struct sentinelSim *s, const char *name, int64_t at_most_ms) {
     int64_t begin = sentinelSimNow(s);
     for (;;) {
         for (int i = 0; i < sentinelSimServer(s, 0); i++) {
@@ -58,15 +58,16 @@ static int64_t untilTold(struct sentinelSim *s, const char *name, int64_t at_mos
     }
 }
 
-/* Who has told it first, after untilTold. */
-static int whoTold(struct sentinelSim *s, const char *name) {
+/* Returns the first Sentinel that sent it, after untilEvent. */
+static int firstSenderOf(struct sentinelSim *s, const char *name) {
     for (int i = 0; i < sentinelSimServer(s, 0); i++) {
         if (sentinelSimCountEvents(s, i, name, NULL)) return i;
     }
     return -1;
 }
 
-/* Do these events come in that order (others may be between)? Words of a payload may follow the name. */
+/* Checks that these events come in that order, possibly with others between. Words of the
+ * payload may follow the name. */
 static void assertInOrder(const char *text, const char *const *events) {
     for (; *events; events++) {
         const char *at = strstr(text, *events);
@@ -86,9 +87,9 @@ static void simTestHeal(struct sentinelSim *s) {
     sentinelSimSetBreaks(s, 0);
 }
 
-/* ---- Finding each other ---- */
+/* ---- Discovery ---- */
 
-static void strangersFindEachOther(void **state) {
+static void unknownSentinelsFindEachOther(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.only_primary_known = true;
@@ -97,7 +98,7 @@ static void strangersFindEachOther(void **state) {
                     15000); /* replicas by INFO, Sentinels by hellos */
     IN_ORDER(s, 0, "+monitor master it 10.0.0.4 6379 quorum 2\n",
              "+slave slave 10.0.0.5:6379 10.0.0.5 6379 @ it 10.0.0.4 6379\n");
-    sentinelSimKill(s, 1); /* what they have found, they have saved */
+    sentinelSimKill(s, 1); /* what they have found is saved */
     sentinelSimRestart(s, 1);
     assert_int_equal(sentinelSimWatched(s, 1)->p.sentinels.count, 2);
     assert_int_equal(sentinelSimWatched(s, 1)->p.replicas.count, 2);
@@ -114,22 +115,22 @@ static void aDeadPrimaryIsReplaced(void **state) {
         struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int old = sentinelSimServer(s, 0);
         sentinelSimKill(s, old);
-        assert_in_range(untilTold(s, "+promoted-slave", 20000), DOWN_MS - 1000, DOWN_MS + 2000);
+        assert_in_range(untilEvent(s, "+promoted-slave", 20000), DOWN_MS - 1000, DOWN_MS + 2000);
         assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
         assert_int_not_equal(sentinelSimPrimaryOf(s, 0), old);
-        sentinelSimRestart(s, old); /* it believes that it is a primary still */
+        sentinelSimRestart(s, old); /* it still believes that it is a primary */
         assert_true(supervisorSimulationTestUntilAgreed(s, 30000) >= 0);
         assert_false(sentinelSimIsPrimary(s, old));
         sentinelSimDestroy(s);
     }
 }
 
-static void theLeaderTellsEachStep(void **state) {
+static void theLeaderPublishesEachStep(void **state) {
     (void)state;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
-    int leader = whoTold(s, "+elected-leader"), observer = (leader + 1) % 3;
+    assert_true(untilEvent(s, "+elected-leader", 20000) >= 0);
+    int leader = firstSenderOf(s, "+elected-leader"), observer = (leader + 1) % 3;
     sentinelSimRun(s, 10000);
     IN_ORDER(
         s, leader, "+sdown master it 10.0.0.4 6379\n", "+odown master it 10.0.0.4 6379 #quorum ",
@@ -152,9 +153,9 @@ static void aHungPrimaryIsReplacedAndDemoted(void **state) {
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     int old = sentinelSimServer(s, 0);
     sentinelSimHang(s, old, true);
-    assert_in_range(untilTold(s, "+switch-master", 20000), DOWN_MS, DOWN_MS + 8000);
+    assert_in_range(untilEvent(s, "+switch-master", 20000), DOWN_MS, DOWN_MS + 8000);
     sentinelSimRun(s, 20000);
-    assert_true(sentinelSimIsPrimary(s, old)); /* it has not heard of it */
+    assert_true(sentinelSimIsPrimary(s, old)); /* it has not been reconfigured */
     sentinelSimHang(s, old, false);
     assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     assert_false(sentinelSimIsPrimary(s, old));
@@ -184,10 +185,10 @@ static void aMajorityOnTheOtherSideReplacesIt(void **state) {
     sentinelSimDestroy(s);
 }
 
-static void whoIsAloneFindsNobodyDown(void **state) {
+static void aSentinelThatIsCutOffReplacesNothing(void **state) {
     (void)state;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
-    sentinelSimSide(s, 0, 1); /* sees nobody */
+    sentinelSimSide(s, 0, 1); /* it reaches no other process */
     sentinelSimRun(s, 30000);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+sdown", "master it"), 1);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+odown", NULL), 0);
@@ -210,8 +211,8 @@ static void withoutQuorumNothingIsTried(void **state) {
     assert_int_equal(check.usable, 2);
     assert_false(check.quorum);
     assert_true(check.majority);
-    sentinelSimRestart(s, 2); /* regained: but all three have to vote for the same */
-    assert_true(untilTold(s, "+switch-master", 300000) >= 0);
+    sentinelSimRestart(s, 2); /* regained, but all three have to vote for one */
+    assert_true(untilEvent(s, "+switch-master", 300000) >= 0);
     sentinelSimDestroy(s);
 }
 
@@ -222,7 +223,7 @@ static void supervisorSimulationTestWithoutAMajorityNobodyIsElected(void **state
     struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     for (int i = 2; i < 5; i++) sentinelSimKill(s, i);
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_in_range(untilTold(s, "-failover-abort-not-elected", 40000), FAILOVER_MS, FAILOVER_MS + 6000);
+    assert_in_range(untilEvent(s, "-failover-abort-not-elected", 40000), FAILOVER_MS, FAILOVER_MS + 6000);
     sentinelSimRun(s, 30000);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+elected-leader", NULL) +
                          sentinelSimCountEvents(s, 1, "+elected-leader", NULL),
@@ -231,22 +232,22 @@ static void supervisorSimulationTestWithoutAMajorityNobodyIsElected(void **state
     assert_true(check.quorum);
     assert_false(check.majority);
     sentinelSimRestart(s, 2);
-    assert_true(untilTold(s, "+switch-master", 40000) >= 0);
+    assert_true(untilEvent(s, "+switch-master", 40000) >= 0);
     sentinelSimDestroy(s);
 }
 
-/* Who has voted for another waits for twice the time of a failover before it tries itself. */
+/* A Sentinel that has voted for another waits for twice the failover time-out before it tries itself. */
 static void theNextAttemptWaits(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.replicas = 1;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimSetPriority(s, sentinelSimServer(s, 1), 0);
-    sentinelSimRun(s, 11000); /* INFO has told it */
+    sentinelSimRun(s, 11000); /* INFO has reported it */
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_true(untilTold(s, "-failover-abort-no-good-slave", 20000) >= 0);
+    assert_true(untilEvent(s, "-failover-abort-no-good-slave", 20000) >= 0);
     sentinelSimForgetEvents(s);
-    assert_in_range(untilTold(s, "+try-failover", 40000), FAILOVER_MS, 2 * FAILOVER_MS + 1500);
+    assert_in_range(untilEvent(s, "+try-failover", 40000), FAILOVER_MS, 2 * FAILOVER_MS + 1500);
     sentinelSimDestroy(s);
 }
 
@@ -255,8 +256,8 @@ static void aPrimaryThatSaysItIsAReplicaIsDown(void **state) {
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     int old = sentinelSimServer(s, 0);
     sentinelSimReplicaOf(s, old, sentinelSimServer(s, 1));
-    assert_in_range(untilTold(s, "+sdown", 60000), 20000, 20000 + DOWN_MS + 11000);
-    assert_true(untilTold(s, "+switch-master", 20000) >= 0);
+    assert_in_range(untilEvent(s, "+sdown", 60000), 20000, 20000 + DOWN_MS + 11000);
+    assert_true(untilEvent(s, "+switch-master", 20000) >= 0);
     assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     sentinelSimDestroy(s);
 }
@@ -265,13 +266,13 @@ static void aReplicaPromotedByHandIsDemoted(void **state) {
     (void)state;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimReplicaOf(s, sentinelSimServer(s, 1), -1);
-    assert_true(untilTold(s, "+convert-to-slave", 40000) >= 0);
+    assert_true(untilEvent(s, "+convert-to-slave", 40000) >= 0);
     assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
     assert_int_equal(sentinelSimPrimaryOf(s, 0), sentinelSimServer(s, 0));
     sentinelSimDestroy(s);
 }
 
-/* It is back before it would be down, but not with its data yet. */
+/* The primary is back before it would be down, but without its data yet. */
 static void aRebootMayCountAsDown(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
@@ -284,7 +285,7 @@ static void aRebootMayCountAsDown(void **state) {
         sentinelSimKill(s, old);
         sentinelSimRun(s, 500);
         sentinelSimRestart(s, old);
-        int64_t took = untilTold(s, "+sdown", 35000);
+        int64_t took = untilEvent(s, "+sdown", 35000);
         if (noticed)
             assert_in_range(took, 3000, 14000);
         else
@@ -294,7 +295,7 @@ static void aRebootMayCountAsDown(void **state) {
     }
 }
 
-/* ---- Which replica ---- */
+/* ---- Selecting a replica ---- */
 
 static void theReplicaWithTheBestPriorityIsChosen(void **state) {
     (void)state;
@@ -305,7 +306,7 @@ static void theReplicaWithTheBestPriorityIsChosen(void **state) {
     sentinelSimSetPriority(s, sentinelSimServer(s, 4), 0);
     sentinelSimRun(s, 11000);
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_true(untilTold(s, "+switch-master", 20000) >= 0);
+    assert_true(untilEvent(s, "+switch-master", 20000) >= 0);
     assert_int_equal(sentinelSimPrimaryOf(s, 0), sentinelSimServer(s, 3));
     sentinelSimDestroy(s);
 }
@@ -320,18 +321,18 @@ static void theReplicaWithMostDataIsChosen(void **state) {
         sentinelSimSetNeverSyncs(s, behind, true);
         sentinelSimReplicaOf(s, behind, -1);
         sentinelSimReplicaOf(s, behind,
-                             sentinelSimServer(s, 0)); /* has nothing new from now on, for not too long */
+                             sentinelSimServer(s, 0)); /* gets no new data from now on, for not too long */
         sentinelSimRun(s, 5000);
         sentinelSimKill(s, sentinelSimServer(s, 0));
-        assert_true(untilTold(s, "+selected-slave", 20000) >= 0);
-        int leader = whoTold(s, "+selected-slave");
+        assert_true(untilEvent(s, "+selected-slave", 20000) >= 0);
+        int leader = firstSenderOf(s, "+selected-slave");
         assert_int_equal(sentinelSimCountEvents(s, leader, "+selected-slave", "10.0.0.6:6379"), 1);
         sentinelSimDestroy(s);
     }
 }
 
-/* All that can be said against one, each alone. */
-static void whoCannotBePromotedIsNotChosen(void **state) {
+/* Each reason against a replica, one at a time. */
+static void unsuitableReplicasAreNotChosen(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.replicas = 1;
@@ -356,7 +357,7 @@ static void whoCannotBePromotedIsNotChosen(void **state) {
     NOT_CHOSEN(r->link->good_pong_ms = sup->now_ms - 5001);
     NOT_CHOSEN(r->info_ms = sup->now_ms - 30001);
     NOT_CHOSEN(r->r.link_down_ms = 10 * DOWN_MS + 1);
-    r->r.link_down_ms = 10 * DOWN_MS + 1; /* a primary that is down excuses that, but wants newer INFO */
+    r->r.link_down_ms = 10 * DOWN_MS + 1; /* a primary that is down excuses that, but requires newer INFO */
     r->info_ms = sup->now_ms - 5000;
     primary->flags |= FLAG_S_DOWN;
     primary->s_down_ms = sup->now_ms - 1;
@@ -376,8 +377,8 @@ static void onlySoManyAreReconfiguredAtATime(void **state) {
     for (o.parallel_syncs = 1; o.parallel_syncs <= 3; o.parallel_syncs += 2) {
         struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         sentinelSimKill(s, sentinelSimServer(s, 0));
-        assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
-        int leader = whoTold(s, "+promoted-slave"), most = 0;
+        assert_true(untilEvent(s, "+promoted-slave", 20000) >= 0);
+        int leader = firstSenderOf(s, "+promoted-slave"), most = 0;
         while (!sentinelSimCountEvents(s, leader, "+failover-end", NULL)) {
             int busy = sentinelSimCountEvents(s, leader, "+slave-reconf-sent", NULL) -
                        sentinelSimCountEvents(s, leader, "+slave-reconf-done", NULL);
@@ -390,8 +391,8 @@ static void onlySoManyAreReconfiguredAtATime(void **state) {
     }
 }
 
-/* A replica that does not do as it is told holds nobody up for ever. */
-static void theFailoverEndsWithoutTheSlow(void **state) {
+/* A replica that does not follow delays the failover for a limited time only. */
+static void theFailoverEndsWithoutSlowReplicas(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.failover_timeout_ms = 30000;
@@ -399,43 +400,43 @@ static void theFailoverEndsWithoutTheSlow(void **state) {
     sentinelSimSetNeverSyncs(s, sentinelSimServer(s, 1), true);
     sentinelSimSetNeverSyncs(s, sentinelSimServer(s, 2), true);
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_true(untilTold(s, "+slave-reconf-inprog", 20000) >= 0);
-    int leader = whoTold(s, "+slave-reconf-inprog");
-    assert_in_range(untilTold(s, "+failover-end-for-timeout", 60000), 20000, 31000);
+    assert_true(untilEvent(s, "+slave-reconf-inprog", 20000) >= 0);
+    int leader = firstSenderOf(s, "+slave-reconf-inprog");
+    assert_in_range(untilEvent(s, "+failover-end-for-timeout", 60000), 20000, 31000);
     sentinelSimRun(s, 100);
     IN_ORDER(s, leader, "+failover-end-for-timeout master it", "+failover-end master it",
              "+slave-reconf-sent-be slave ", "+switch-master it");
     sentinelSimDestroy(s);
 }
 
-static void aReplicaThatHearsNothingIsGivenUp(void **state) {
+static void aReplicaThatReceivesNothingIsSkipped(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.failover_timeout_ms = 60000;
-    o.down_after_ms = 25000; /* it is not down all the while */
+    o.down_after_ms = 25000; /* it does not become down meanwhile */
     o.replicas = 3;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_true(untilTold(s, "+slave-reconf-sent", 60000) >= 0);
-    int leader = whoTold(s, "+slave-reconf-sent");
+    assert_true(untilEvent(s, "+slave-reconf-sent", 60000) >= 0);
+    int leader = firstSenderOf(s, "+slave-reconf-sent");
     for (int i = 1; i <= 3; i++)
         if (sentinelSimServer(s, i) != sentinelSimPrimaryOf(s, leader))
             sentinelSimHang(s, sentinelSimServer(s, i), true);
-    assert_in_range(untilTold(s, "-slave-reconf-sent-timeout", 20000), 9000, 11000);
+    assert_in_range(untilEvent(s, "-slave-reconf-sent-timeout", 20000), 9000, 11000);
     sentinelSimDestroy(s);
 }
 
 static void aDeadPromotedReplicaDoesNotHoldUpTheLeader(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
-    o.sentinels = o.quorum = 1; /* nobody else takes over */
+    o.sentinels = o.quorum = 1; /* no other Sentinel takes over */
     struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
+    assert_true(untilEvent(s, "+promoted-slave", 20000) >= 0);
     sentinelSimKill(s, sentinelSimPrimaryOf(s, 0));
-    assert_in_range(untilTold(s, "+failover-end", 20000), FAILOVER_MS, FAILOVER_MS + 500);
-    assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
-    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0); /* on the third */
+    assert_in_range(untilEvent(s, "+failover-end", 20000), FAILOVER_MS, FAILOVER_MS + 500);
+    assert_true(untilEvent(s, "+promoted-slave", 20000) >= 0);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0); /* to the third server */
     assert_int_equal(sentinelSimWatched(s, 0)->p.replicas.count, 2);
     simTestHeal(s);
     assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
@@ -448,16 +449,16 @@ static void aReplicaThatDiesBeforeItIsPromoted(void **state) {
     (void)state;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_true(untilTold(s, "+selected-slave", 20000) >= 0);
-    int leader = whoTold(s, "+selected-slave");
+    assert_true(untilEvent(s, "+selected-slave", 20000) >= 0);
+    int leader = firstSenderOf(s, "+selected-slave");
     sentinelSimKill(s, sentinelSimServer(
                            s, sentinelSimCountEvents(s, leader, "+selected-slave", "10.0.0.5:6379") ? 1 : 2));
-    assert_in_range(untilTold(s, "-failover-abort-slave-timeout", 40000), FAILOVER_MS, FAILOVER_MS + 500);
+    assert_in_range(untilEvent(s, "-failover-abort-slave-timeout", 40000), FAILOVER_MS, FAILOVER_MS + 500);
     sentinelSimRun(s, 100);
     assert_int_equal(sentinelSimWatched(s, leader)->p.failover_state, FAILOVER_NONE);
     assert_false(sentinelSimWatched(s, leader)->flags & FLAG_FAILOVER_IN_PROGRESS);
     assert_null(sentinelSimWatched(s, leader)->p.promoted);
-    assert_true(untilTold(s, "+promoted-slave", 60000) >= 0); /* the other one */
+    assert_true(untilEvent(s, "+promoted-slave", 60000) >= 0); /* the other replica */
     sentinelSimDestroy(s);
 }
 
@@ -475,13 +476,13 @@ static void anElectionThatOthersHaveOvertakenIsNotWon(void **state) {
     }
     assert_true(voteFindWinner(sup, primary, 7, winner));
     assert_string_equal(winner, sup->my_id);
-    primary->p.quorum = 4; /* a majority is not all that it takes */
+    primary->p.quorum = 4; /* a majority is not enough */
     assert_false(voteFindWinner(sup, primary, 7, winner));
     primary->p.quorum = 3;
     assert_true(voteFindWinner(sup, primary, 7, winner));
-    sup->current_epoch = 8; /* of another primary's failover */
+    sup->current_epoch = 8; /* from a failover of another primary */
     assert_true(voteFindWinner(sup, primary, 7, winner));
-    primary->p.leader_epoch = 8; /* of this one's */
+    primary->p.leader_epoch = 8; /* from a failover of this primary */
     assert_false(voteFindWinner(sup, primary, 7, winner));
     sentinelSimDestroy(s);
 }
@@ -505,31 +506,30 @@ static void answersAreBelievedForFivePeriods(void **state) {
     sentinelSimDestroy(s);
 }
 
-/* Several primaries go down at once: each failover begins an epoch, and those of the others become older
- * ones. */
+/* Several primaries go down at once: each failover begins an epoch, and the earlier ones become outdated. */
 static void epochsOfOtherPrimariesDoNotStopAnElection(void **state) {
     (void)state;
     for (int told_ms = 0; told_ms <= 400; told_ms += 20) {
         struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
         sentinelSimKill(s, sentinelSimServer(s, 0));
-        assert_true(untilTold(s, "+try-failover", 20000) >= 0);
+        assert_true(untilEvent(s, "+try-failover", 20000) >= 0);
         sentinelSimRun(s, told_ms);
         uint64_t newer = 0;
         for (int i = 0; i < usual.sentinels; i++) newer += sentinelSimSupervisor(s, i)->current_epoch;
         for (int i = 0; i < usual.sentinels; i++)
             supervisorTakeEpoch(sentinelSimSupervisor(s, i), NULL, newer);
-        assert_in_range(untilTold(s, "+promoted-slave", 20000), 0, 2000);
+        assert_in_range(untilEvent(s, "+promoted-slave", 20000), 0, 2000);
         assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
         sentinelSimDestroy(s);
     }
 }
 
-/* Somebody else's failover, later than ours, has had the same primary as its end. */
+/* A later failover of another Sentinel has completed with the same primary. */
 static void aFailoverThatIsOvertakenIsGivenUp(void **state) {
     (void)state;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
-    assert_true(untilTold(s, "+failover-state-wait-promotion", 20000) >= 0);
+    assert_true(untilEvent(s, "+failover-state-wait-promotion", 20000) >= 0);
     sds hello = sdscatprintf(sdsempty(), "10.0.0.2,26379,%s,9,it,10.0.0.4,6379,9",
                              sentinelSimSupervisor(s, 1)->my_id);
     supervisorProcessHello(sentinelSimSupervisor(s, 0), sdsview(hello), sentinelSimSupervisor(s, 0)->now_ms);
@@ -557,25 +557,25 @@ static void aVoteIsGivenOnce(void **state) {
     assert_false(a.down);
     assert_string_equal(a.leader, "");
     assert_int_equal(a.leader_epoch, 0);
-    assert_int_equal(sup->current_epoch, 0); /* who does not ask for a vote, says nothing about epochs */
+    assert_int_equal(sup->current_epoch, 0); /* without a request for a vote the epoch does not count */
     a = askFor(sup, 5, "abc");
     assert_string_equal(a.leader, "abc");
     assert_int_equal(a.leader_epoch, 5);
     assert_int_equal(sup->current_epoch, 5);
     a = askFor(sup, 5, "other");
     assert_string_equal(a.leader, "abc");
-    a = askFor(sup, 4, "other"); /* late */
+    a = askFor(sup, 4, "other"); /* too late */
     assert_string_equal(a.leader, "abc");
     assert_int_equal(a.leader_epoch, 5);
     a = askFor(sup, 6, "other");
     assert_string_equal(a.leader, "other");
     supervisorTakeEpoch(sup, NULL, 8);
-    a = askFor(sup, 7, "abc"); /* not voted in, but past */
+    a = askFor(sup, 7, "abc"); /* no vote in it, but it is over */
     assert_string_equal(a.leader, "other");
     assert_int_equal(a.leader_epoch, 6);
     IN_ORDER(s, 0, "+new-epoch 5\n", "+vote-for-leader abc 5\n", "+new-epoch 6\n",
              "+vote-for-leader other 6\n");
-    a = supervisorAnswerDown(sup, "10.0.0.9", 6379, 9, "abc", sup->now_ms); /* not ours */
+    a = supervisorAnswerDown(sup, "10.0.0.9", 6379, 9, "abc", sup->now_ms); /* not watched */
     assert_string_equal(a.leader, "");
     assert_int_equal(sup->current_epoch, 8);
     sentinelSimDestroy(s);
@@ -588,7 +588,7 @@ static void aVoteSurvivesARestart(void **state) {
     sentinelSimKill(s, 0);
     sentinelSimRestart(s, 0);
     struct downAnswer a = askFor(sentinelSimSupervisor(s, 0), 5, "other");
-    assert_string_equal(a.leader, ""); /* for whom it was is not kept */
+    assert_string_equal(a.leader, ""); /* the candidate is not saved */
     assert_int_equal(a.leader_epoch, 5);
     sentinelSimDestroy(s);
 }
@@ -609,7 +609,7 @@ static void aVoteAlsoOutlivesAReset(void **state) {
 }
 
 /* An epoch near the end of the numbers would end all elections. */
-static void anEpochThatLeavesNoRoomIsNotTaken(void **state) {
+static void anEpochNearTheLimitIsNotTaken(void **state) {
     (void)state;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct supervisor *sup = sentinelSimSupervisor(s, 0);
@@ -626,7 +626,7 @@ static void anEpochThatLeavesNoRoomIsNotTaken(void **state) {
     sentinelSimDestroy(s);
 }
 
-/* ---- Answers of others ---- */
+/* ---- Answers of other Sentinels ---- */
 
 static void simTestAnswer(struct sentinelSim *s, struct instance *sentinel, const char *bytes) {
     struct respReply reply;
@@ -666,12 +666,12 @@ static void answersThatMakeNoSenseAreIgnored(void **state) {
     simTestAnswer(s, other, "*3\r\n:0\r\n$3\r\nabc\r\n:9223372036854775807\r\n");
     assert_false(other->flags & FLAG_MASTER_DOWN);
     assert_string_equal(other->s.leader, "abc");
-    sentinelSimRun(s, 5200); /* and for how long they count */
+    sentinelSimRun(s, 5200); /* answers expire */
     assert_string_equal(other->s.leader, "");
     sentinelSimDestroy(s);
 }
 
-/* ---- Asked for by users ---- */
+/* ---- Requests of users ---- */
 
 static void aForcedFailoverNeedsNoVotes(void **state) {
     (void)state;
@@ -681,7 +681,7 @@ static void aForcedFailoverNeedsNoVotes(void **state) {
     int old = sentinelSimServer(s, 0);
     assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
     assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_IN_PROGRESS);
-    assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
+    assert_in_range(untilEvent(s, "+switch-master", 20000), 0, 8000);
     IN_ORDER(s, 0, "+new-epoch 1\n", "+try-failover master it", "-sdown master it", "+vote-for-leader ",
              "+elected-leader master it");
     simTestHeal(s);
@@ -690,7 +690,7 @@ static void aForcedFailoverNeedsNoVotes(void **state) {
     sentinelSimDestroy(s);
 }
 
-/* Without votes, and with the events of a failover that promotes without the primary. */
+/* No votes are needed, and the events are those of a failover that promotes without the primary. */
 static void aForcedFailoverHandsOver(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -700,7 +700,7 @@ static void aForcedFailoverHandsOver(void **state) {
         int old = sentinelSimServer(s, 0);
         assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
         assert_true(sentinelSimWatched(s, 0)->p.handing_over);
-        assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
+        assert_in_range(untilEvent(s, "+switch-master", 20000), 0, 8000);
         sentinelSimRun(s, 5000);
         IN_ORDER(s, 0, "+try-failover", "+elected-leader", "+selected-slave",
                  "+failover-state-send-slaveof-noone", "+failover-state-wait-promotion", "+promoted-slave",
@@ -711,7 +711,8 @@ static void aForcedFailoverHandsOver(void **state) {
     }
 }
 
-/* It hangs in its FAILOVER, refuses it, or dies before it has it: the replica is promoted all the same. */
+/* The primary hangs in its FAILOVER, refuses it, or dies before it gets it: the replica
+ * is promoted nevertheless. */
 static void aForcedFailoverDoesWithoutThePrimary(void **state) {
     (void)state;
     static const enum sentinelSimFailoverMode how[] = {SIM_FAILOVER_STUCK, SIM_FAILOVER_REFUSED,
@@ -723,14 +724,14 @@ static void aForcedFailoverDoesWithoutThePrimary(void **state) {
         struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int old = sentinelSimServer(s, 0);
         sentinelSimSetFailoverCommand(s, old, how[i]);
-        sentinelSimRun(s, 11000); /* INFO tells whether it is known */
+        sentinelSimRun(s, 11000); /* INFO reports whether it is known */
         assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
         assert_int_equal(sentinelSimWatched(s, 0)->p.handing_over, how[i] != SIM_FAILOVER_UNKNOWN);
         if (how[i] == SIM_FAILOVER_WORKS) {
-            assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
+            assert_true(untilEvent(s, "+elected-leader", 20000) >= 0);
             sentinelSimKill(s, old);
         }
-        assert_in_range(untilTold(s, "+promoted-slave", 20000), least_ms[i], least_ms[i] + 2500);
+        assert_in_range(untilEvent(s, "+promoted-slave", 20000), least_ms[i], least_ms[i] + 2500);
         assert_int_equal(sentinelSimCountEvents(s, 0, "+failover-state-wait-promotion", NULL), 1);
         simTestHeal(s);
         assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
@@ -760,7 +761,7 @@ static void aCoordinatedFailoverHandsOver(void **state) {
         struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int old = sentinelSimServer(s, 0);
         assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
-        assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
+        assert_in_range(untilEvent(s, "+switch-master", 20000), 0, 8000);
         sentinelSimRun(s, 5000);
         IN_ORDER(s, 0, "+try-failover", "+vote-for-leader", "+elected-leader", "+selected-slave",
                  "+failover-state-send-slaveof-noone", "+failover-state-wait-promotion", "+promoted-slave",
@@ -779,7 +780,7 @@ static void aCoordinatedFailoverNeedsVotes(void **state) {
     sentinelSimKill(s, 1);
     sentinelSimKill(s, 2);
     assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
-    assert_in_range(untilTold(s, "-failover-abort-not-elected", 20000), FAILOVER_MS, FAILOVER_MS + 1500);
+    assert_in_range(untilEvent(s, "-failover-abort-not-elected", 20000), FAILOVER_MS, FAILOVER_MS + 1500);
     assert_int_equal(sentinelSimWatched(s, 0)->flags & ~(unsigned)FLAG_S_DOWN, 0);
     sentinelSimDestroy(s);
 }
@@ -795,7 +796,7 @@ static void votesAreAskedForAgain(void **state) {
     assert_true(instanceIsDisconnected(sentinelSimWatched(s, 0)->p.sentinels.items[0]));
     assert_true(instanceIsDisconnected(sentinelSimWatched(s, 0)->p.sentinels.items[1]));
     assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
-    assert_in_range(untilTold(s, "+elected-leader", 20000), 0, 5000);
+    assert_in_range(untilEvent(s, "+elected-leader", 20000), 0, 5000);
     sentinelSimDestroy(s);
 }
 
@@ -804,8 +805,8 @@ static void aCoordinatedFailoverMayFail(void **state) {
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimSetFailoverCommand(s, sentinelSimServer(s, 0), SIM_FAILOVER_STUCK);
     assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
-    assert_in_range(untilTold(s, "-failover-abort-slave-timeout", 20000), FAILOVER_MS, FAILOVER_MS + 500);
-    assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0); /* as it was */
+    assert_in_range(untilEvent(s, "-failover-abort-slave-timeout", 20000), FAILOVER_MS, FAILOVER_MS + 500);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0); /* as before */
     assert_int_equal(sentinelSimPrimaryOf(s, 0), sentinelSimServer(s, 0));
     sentinelSimDestroy(s);
 }
@@ -816,9 +817,9 @@ static void aCoordinatedFailoverNeedsThePrimary(void **state) {
     o.down_after_ms = 30000;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
-    assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
+    assert_true(untilEvent(s, "+elected-leader", 20000) >= 0);
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_in_range(untilTold(s, "-failover-abort-master-timeout", 20000), FAILOVER_MS - 1500, FAILOVER_MS);
+    assert_in_range(untilEvent(s, "-failover-abort-master-timeout", 20000), FAILOVER_MS - 1500, FAILOVER_MS);
     sentinelSimDestroy(s);
 }
 
@@ -838,13 +839,13 @@ static void inTiltNothingIsDecided(void **state) {
         assert_int_equal(sentinelSimCountEvents(s, i, "-tilt", NULL), 0);
     }
     assert_string_equal(askFor(sentinelSimSupervisor(s, 0), 1, "abc").leader, "abc"); /* votes are given */
-    assert_in_range(untilTold(s, "-tilt", 3000), 0, 1500);
-    assert_true(untilTold(s, "+promoted-slave", 200000) >= 0);
+    assert_in_range(untilEvent(s, "-tilt", 3000), 0, 1500);
+    assert_true(untilEvent(s, "+promoted-slave", 200000) >= 0);
     assert_int_equal(sentinelSimSupervisor(s, 0)->total_tilt, 1);
     sentinelSimDestroy(s);
 }
 
-static void whatIsKnownToBeDownIsNotToldInTilt(void **state) {
+static void knownFailuresAreNotAnsweredInTilt(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.quorum = 3;
@@ -861,7 +862,7 @@ static void whatIsKnownToBeDownIsNotToldInTilt(void **state) {
     sentinelSimDestroy(s);
 }
 
-/* A clock that is set back for an hour stops nothing for longer than TILT does. */
+/* A clock that is set back for an hour stops nothing for longer than TILT lasts. */
 static void aClockSetBackStopsNothing(void **state) {
     (void)state;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
@@ -872,11 +873,11 @@ static void aClockSetBackStopsNothing(void **state) {
         assert_int_equal(sentinelSimCountEvents(s, i, "+sdown", NULL), 0);
     }
     sentinelSimKill(s, sentinelSimServer(s, 0));
-    assert_in_range(untilTold(s, "+promoted-slave", 20000), DOWN_MS - 1000, DOWN_MS + 3000);
+    assert_in_range(untilEvent(s, "+promoted-slave", 20000), DOWN_MS - 1000, DOWN_MS + 3000);
     sentinelSimDestroy(s);
 }
 
-/* As after SIGSTOP, or when the machine was put to sleep. */
+/* As after SIGSTOP, or when the machine was suspended. */
 static void aSentinelThatStoodStillTilts(void **state) {
     (void)state;
     struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
@@ -891,7 +892,7 @@ static void aSentinelThatStoodStillTilts(void **state) {
     sentinelSimDestroy(s);
 }
 
-/* ---- Primaries that come and go ---- */
+/* ---- Adding and removing primaries ---- */
 
 static void primariesComeAndGo(void **state) {
     (void)state;
@@ -930,11 +931,11 @@ static void warningsRunTheNotificationScript(void **state) {
              "+vote-for-leader abc 1\nscript /n +vote-for-leader abc 1\n");
     sentinelSimForgetEvents(s);
     sentinelSimFailover(s, 0, false);
-    assert_true(untilTold(s, "+switch-master", 20000) >= 0);
+    assert_true(untilEvent(s, "+switch-master", 20000) >= 0);
     sentinelSimRun(s, 5000);
     assert_int_equal(sentinelSimCountEvents(s, 0, "script", "/r it leader start 10.0.0.4 6379 10.0.0."), 1);
     assert_int_equal(sentinelSimCountEvents(s, 0, "script", "/n +switch-master it 10.0.0.4 6379 10.0.0."), 1);
-    assert_int_equal(sentinelSimCountEvents(s, 0, "script", "/n +slave"), 0); /* a notice */
+    assert_int_equal(sentinelSimCountEvents(s, 0, "script", "/n +slave"), 0); /* only a notice */
     sentinelSimDestroy(s);
 }
 
@@ -1007,12 +1008,12 @@ static void supervisorSimulationTestWhateverHappensTheyAgreeInTheEnd(void **stat
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strangersFindEachOther),
+        cmocka_unit_test(unknownSentinelsFindEachOther),
         cmocka_unit_test(aDeadPrimaryIsReplaced),
-        cmocka_unit_test(theLeaderTellsEachStep),
+        cmocka_unit_test(theLeaderPublishesEachStep),
         cmocka_unit_test(aHungPrimaryIsReplacedAndDemoted),
         cmocka_unit_test(aMajorityOnTheOtherSideReplacesIt),
-        cmocka_unit_test(whoIsAloneFindsNobodyDown),
+        cmocka_unit_test(aSentinelThatIsCutOffReplacesNothing),
         cmocka_unit_test(withoutQuorumNothingIsTried),
         cmocka_unit_test(supervisorSimulationTestWithoutAMajorityNobodyIsElected),
         cmocka_unit_test(theNextAttemptWaits),
@@ -1021,10 +1022,10 @@ int main(void) {
         cmocka_unit_test(aRebootMayCountAsDown),
         cmocka_unit_test(theReplicaWithTheBestPriorityIsChosen),
         cmocka_unit_test(theReplicaWithMostDataIsChosen),
-        cmocka_unit_test(whoCannotBePromotedIsNotChosen),
+        cmocka_unit_test(unsuitableReplicasAreNotChosen),
         cmocka_unit_test(onlySoManyAreReconfiguredAtATime),
-        cmocka_unit_test(theFailoverEndsWithoutTheSlow),
-        cmocka_unit_test(aReplicaThatHearsNothingIsGivenUp),
+        cmocka_unit_test(theFailoverEndsWithoutSlowReplicas),
+        cmocka_unit_test(aReplicaThatReceivesNothingIsSkipped),
         cmocka_unit_test(aDeadPromotedReplicaDoesNotHoldUpTheLeader),
         cmocka_unit_test(aReplicaThatDiesBeforeItIsPromoted),
         cmocka_unit_test(anElectionThatOthersHaveOvertakenIsNotWon),
@@ -1034,7 +1035,7 @@ int main(void) {
         cmocka_unit_test(aVoteIsGivenOnce),
         cmocka_unit_test(aVoteSurvivesARestart),
         cmocka_unit_test(aVoteAlsoOutlivesAReset),
-        cmocka_unit_test(anEpochThatLeavesNoRoomIsNotTaken),
+        cmocka_unit_test(anEpochNearTheLimitIsNotTaken),
         cmocka_unit_test(answersThatMakeNoSenseAreIgnored),
         cmocka_unit_test(aForcedFailoverNeedsNoVotes),
         cmocka_unit_test(aFailoverNeedsAReplica),
@@ -1046,7 +1047,7 @@ int main(void) {
         cmocka_unit_test(aCoordinatedFailoverMayFail),
         cmocka_unit_test(aCoordinatedFailoverNeedsThePrimary),
         cmocka_unit_test(inTiltNothingIsDecided),
-        cmocka_unit_test(whatIsKnownToBeDownIsNotToldInTilt),
+        cmocka_unit_test(knownFailuresAreNotAnsweredInTilt),
         cmocka_unit_test(aClockSetBackStopsNothing),
         cmocka_unit_test(aSentinelThatStoodStillTilts),
         cmocka_unit_test(primariesComeAndGo),
