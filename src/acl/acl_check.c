@@ -245,7 +245,7 @@ bool aclMayReadAllKeys(const struct client *c) {
     return false;
 }
 
-/* What the log names: the denied argument, or the command. */
+/* The object that the log names: the denied argument, or the command. */
 static struct str aclCheckObjectOf(const struct request *r, int arg) {
     return arg ? r->argv[arg] : sdsview(r->cmd->fullname);
 }

@@ -17,7 +17,7 @@
 
 struct sortedTexts {
     struct str *texts;
-    /* The first 8 bytes of each as a number: they compare as the texts do, except for ties */
+    /* The first 8 bytes of each as a number: they compare as the texts do, except for ties. */
     uint64_t *heads;
     int count;
 };

@@ -193,7 +193,7 @@ void aclSelectorRefresh(struct aclSelector *s) {
     sds *words = sdssplitlen(rules, sdslen(rules), " ", 1, &n);
     s->commands = NULL;
     aclSelectorResetCommands(s, false);
-    /* Rules about names that no longer exist are dropped */
+    /* Rules about names that no longer exist are dropped. */
     for (int i = 0; i < n; i++) aclSelectorApplyCommand(s, sdsview(words[i]));
     sdsfreesplitres(words, n);
     sdsfree(rules);

@@ -100,7 +100,7 @@ static void clientAuthReplyDenied(struct client *c, sds err) {
         replyErrorFmt(c, "ERR %s", err);
 }
 
-bool authenticate(struct client *c, struct str name, struct str password) {
+bool authLogin(struct client *c, struct str name, struct str password) {
     sds err = NULL;
     const char *by = NULL;
     enum authVerdict verdict = auth_decide ? auth_decide(c, name, password, &err, &by) : AUTH_NOT_HANDLED;
@@ -124,7 +124,7 @@ void authCommand(struct client *c) {
                       "you sure your configuration is correct?");
         return;
     }
-    if (authenticate(c, named ? c->argv[1] : STR("default"), c->argv[c->argc - 1])) replyOk(c);
+    if (authLogin(c, named ? c->argv[1] : STR("default"), c->argv[c->argc - 1])) replyOk(c);
 }
 
 /* Refuses requests of clients that have to log in, except those that log in. */
@@ -164,7 +164,7 @@ static bool clientAuthUserExists(struct str name) {
 }
 
 void authInit(void) {
-    static const struct clientUsers users = {authRequired, authenticate, authLogout, aclUserName,
+    static const struct clientUsers users = {authRequired, authLogin, authLogout, aclUserName,
                                              clientAuthUserExists};
     client_users = &users;
     callAddHook(BETWEEN_CALLS, clientAuthCloseRevoked, true);

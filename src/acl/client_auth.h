@@ -9,7 +9,7 @@ bool authPasswordSet(void); /* has the default user a password? */
 /* Logs a new connection in as the default user, if that needs no password. */
 void authNewClient(struct client *c);
 /* Logs in; on failure it replies WRONGPASS and returns false. */
-bool authenticate(struct client *c, struct str user, struct str password);
+bool authLogin(struct client *c, struct str user, struct str password);
 /* Logs in without a password as the first of these users that exists and is on: a certificate has proved who
  * the client is. -1: there is none; ACL LOG gets an entry with the last name. */
 int authAsFirstUser(struct client *c, const sds *users, int count);
@@ -25,6 +25,6 @@ extern void (*auth_on_user_change)(struct client *c);
 void authSetUser(struct client *c, struct aclUser *u);
 /* Takes the user from the client and closes it; when its own command runs, after the reply. */
 void authRevoke(struct client *c);
-/* Has to be called after every change of users, their rules or the default user's password */
+/* Has to be called after every change of users, their rules or the default user's password. */
 void authUsersChanged(void);
 void authInit(void); /* registers the checks of commands from clients and scripts: NOAUTH and NOPERM */

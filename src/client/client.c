@@ -25,7 +25,7 @@
 #define HOOKS_MAX      24
 #define RECENT_SECONDS 8
 #define CACHE_LINE     64
-/* A size class of the allocator; the next one costs an idle client 64 bytes more */
+/* A size class of the allocator; the next one costs an idle client 64 bytes more. */
 #define MEMORY_MAX 448
 
 /* Fields that every command uses share a cache line; output has a line of its own. */

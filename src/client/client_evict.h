@@ -13,7 +13,7 @@ struct clientLimits {
     struct client *client;
     struct listNode bucket_node; /* among clients of about its size, while memory is accounted */
     size_t counted;              /* the memory with which it is counted there */
-    /* Since when its output is above the soft limit (client_output.c); 0: it is below */
+    /* Since when its output is above the soft limit (client_output.c); 0: it is below. */
     int64_t over_soft_since_s;
 };
 /* Creates it when it does not exist yet. It lives as long as the client. */

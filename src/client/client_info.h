@@ -14,7 +14,7 @@
 
 /* Appends the value of a field. */
 typedef sds clientFieldFn(sds s, struct client *c);
-/* The name is in the fixed list and has no function yet */
+/* The name is in the fixed list and has no function yet. */
 void clientInfoField(const char *name, clientFieldFn *fn);
 sds clientInfoNumber(sds s, int64_t v); /* for use in such functions */
 

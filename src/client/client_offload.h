@@ -12,7 +12,7 @@ struct clientOffload {
     void (*send)(struct client *c);            /* passes its chain to the thread, which then owns it */
     void (*flush)(void);                       /* makes threads see what they were given in this turn */
     size_t (*pending)(const struct client *c); /* bytes passed and not sent yet */
-    /* Upper bound of `pending`, by less than a reply block; cheaper */
+    /* Upper bound of `pending`, by less than a reply block; cheaper. */
     size_t (*at_most)(const struct client *c);
     size_t (*kept)(const struct client *c);   /* bytes of an incomplete request */
     bool (*progress)(const struct client *c); /* was anything pending sent since the last call? */

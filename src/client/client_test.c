@@ -63,12 +63,12 @@ static void partsAreCounted(void **state) {
 }
 
 /* Parts are freed in reverse order of registration, clients in the order in which they were closed. */
-static void partsAreGivenBack(void **state) {
+static void partsAreFreed(void **state) {
     (void)state;
     struct client *a = clientCreate(NULL), *b = clientCreate(NULL), *c = clientCreate(NULL);
     sdsfree(freed);
     freed = sdsempty();
-    sds want =
+    sds expected =
         sdscatprintf(sdsempty(), "second:%llu first:%llu second:%llu first:%llu second:%llu first:%llu ",
                      (unsigned long long)b->id, (unsigned long long)b->id, (unsigned long long)a->id,
                      (unsigned long long)a->id, (unsigned long long)c->id, (unsigned long long)c->id);
@@ -79,8 +79,8 @@ static void partsAreGivenBack(void **state) {
     clientClose(c);
     clientFreeClosed();
     clientFreeClosed();
-    assert_string_equal(freed, want);
-    sdsfree(want);
+    assert_string_equal(freed, expected);
+    sdsfree(expected);
 }
 
 static void clientTestLabels(void **state) {
@@ -100,22 +100,22 @@ static void clientTestLabels(void **state) {
 }
 
 /* Registered fields are at their places in the line; others are missing. */
-static void theLine(void **state) {
+static void lineHasRegisteredFields(void **state) {
     (void)state;
     struct client *c = clientCreate(NULL);
     c->flags |= CLIENT_PUBSUB | CLIENT_NO_TOUCH;
     c->resp = 3;
     clientSetLabel(c, CLIENT_LIB_NAME, STR("lib"));
     sds line = clientInfoLine(c, sdsnew("> "));
-    sds want =
+    sds expected =
         sdscatprintf(sdsempty(),
                      "> id=%llu addr= laddr= fd=-1 name= age=0 idle=0 flags=PtT capa= db=0 sub=12 qbuf=0 "
                      "qbuf-free=0 argv-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=%zu events= user= resp=3 "
                      "lib-name=lib lib-ver= tot-net-in=0 tot-net-out=0 tot-cmds=0",
                      (unsigned long long)c->id, clientMemory(c));
-    assert_string_equal(line, want);
+    assert_string_equal(line, expected);
     sdsfree(line);
-    sdsfree(want);
+    sdsfree(expected);
     c->flags = 0;
     c->resp = 2;
     sds flags = clientInfoFlags(sdsempty(), c);
@@ -126,7 +126,7 @@ static void theLine(void **state) {
     clientFreeNow(c);
 }
 
-static void whoHasToAuthenticate(void **state) {
+static void authenticationIsRequired(void **state) {
     (void)state;
     struct client *c = clientCreate(NULL);
     assert_false(clientAuthMissing(c));
@@ -165,12 +165,9 @@ static int clientTestSetup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(anIdleClientIsSmall),
-        cmocka_unit_test(partsAreCounted),
-        cmocka_unit_test(partsAreGivenBack),
-        cmocka_unit_test(clientTestLabels),
-        cmocka_unit_test(theLine),
-        cmocka_unit_test(whoHasToAuthenticate),
+        cmocka_unit_test(anIdleClientIsSmall),     cmocka_unit_test(partsAreCounted),
+        cmocka_unit_test(partsAreFreed),           cmocka_unit_test(clientTestLabels),
+        cmocka_unit_test(lineHasRegisteredFields), cmocka_unit_test(authenticationIsRequired),
         cmocka_unit_test(clientTestClasses),
     };
     return cmocka_run_group_tests(tests, clientTestSetup, NULL);

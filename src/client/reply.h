@@ -64,7 +64,7 @@ struct replyMark replyDeferLen(struct client *c);
 void replySetArrayLen(struct client *c, struct replyMark m, int64_t n);
 void replySetMapLen(struct client *c, struct replyMark m, int64_t pairs);
 void replySetSetLen(struct client *c, struct replyMark m, int64_t n);
-/* Writes a header of this type */
+/* Writes a header of this type. */
 void replySetLenOf(struct client *c, struct replyMark m, char type, int64_t n);
 
 /* Reserves n contiguous bytes (n <= 1024) in the chain, for hot loops that write several small elements:

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reply_block.h - what output chains consist of: blocks, and bytes that many chains share.
  *
- *     own bytes:     [next used cap buf shared | room .......]     buf points at room
+ *     own bytes:     [next used cap buf shared | room .......]     buf points at `room`
  *     shared bytes:  [next used cap buf shared]                    buf points into a replyShared; cap == used
  *
- *     a message:     [refs len bytes | room .......]               bytes points at room
+ *     a message:     [refs len bytes | room .......]               bytes points at `room`
  *     a value:       [refs len bytes] -> sds                       so a key's text need not be copied
  *
  * Invariant: used <= cap, and bytes with more than one reference are only read. */

@@ -35,18 +35,18 @@ static void chainIsSound(void) {
     assert_int_equal(clientOutputPending(c), bytes - c->out.sent);
 }
 
-static void replyTestOwed(const char *want) {
+static void replyTestExpectOutput(const char *expected) {
     chainIsSound();
     sds got = replyChainToSds(c);
-    assert_string_equal(got, want);
+    assert_string_equal(got, expected);
     sdsfree(got);
     assert_null(c->out.head);
 }
 
 static void inBothProtocols(void **state) {
     (void)state;
-    static const char *const want[] = {"*4\r\n$1\r\na\r\n$-1\r\n:1\r\n$3\r\n1.5\r\n",
-                                       "%2\r\n$1\r\na\r\n_\r\n#t\r\n,1.5\r\n"};
+    static const char *const expected[] = {"*4\r\n$1\r\na\r\n$-1\r\n:1\r\n$3\r\n1.5\r\n",
+                                           "%2\r\n$1\r\na\r\n_\r\n#t\r\n,1.5\r\n"};
     for (int i = 0; i < 2; i++) {
         c->resp = (uint8_t)(2 + i);
         replyMapLen(c, 2);
@@ -54,29 +54,29 @@ static void inBothProtocols(void **state) {
         replyNull(c);
         replyBool(c, true);
         replyDouble(c, 1.5);
-        replyTestOwed(want[i]);
+        replyTestExpectOutput(expected[i]);
     }
     c->resp = 2;
 }
 
 /* The length is inserted before what is written already, in the block when there is space, else between two
  * blocks. */
-static void lengthsThatComeLater(void **state) {
+static void marksAreFilledLater(void **state) {
     (void)state;
     for (size_t before = REPLY_BLOCK_ROOM - 300; before < REPLY_BLOCK_ROOM + 20; before++) {
-        sds want = sdscat(sdsempty(), "+");
-        for (size_t i = 0; i < before; i++) want = sdscat(want, "x");
-        replyRaw(c, want, sdslen(want));
+        sds expected = sdscat(sdsempty(), "+");
+        for (size_t i = 0; i < before; i++) expected = sdscat(expected, "x");
+        replyRaw(c, expected, sdslen(expected));
         struct replyMark outer = replyDeferLen(c);
         replyLiteral(c, ":1\r\n");
         struct replyMark inner = replyDeferLen(c);
         for (int i = 0; i < 30; i++) replyLiteral(c, ":22222\r\n");
         replySetArrayLen(c, inner, 30);
         replySetArrayLen(c, outer, 2);
-        want = sdscat(want, "*2\r\n:1\r\n*30\r\n");
-        for (int i = 0; i < 30; i++) want = sdscat(want, ":22222\r\n");
-        replyTestOwed(want);
-        sdsfree(want);
+        expected = sdscat(expected, "*2\r\n:1\r\n*30\r\n");
+        for (int i = 0; i < 30; i++) expected = sdscat(expected, ":22222\r\n");
+        replyTestExpectOutput(expected);
+        sdsfree(expected);
     }
 }
 
@@ -91,20 +91,22 @@ static void replyTestErrors(void **state) {
     c->argv = (struct str[]){{"got", 3}, {"foo", 3}};
     c->argc = 2;
     replySubcommandError(c);
-    replyTestOwed("-ERR unknown subcommand or wrong number of arguments for 'foo'. Try GOT HELP.\r\n");
+    replyTestExpectOutput(
+        "-ERR unknown subcommand or wrong number of arguments for 'foo'. Try GOT HELP.\r\n");
     replySetCommandName(nameOfCommand);
     replySubcommandError(c);
-    replyTestOwed("-ERR unknown subcommand or wrong number of arguments for 'foo'. Try CONFIG HELP.\r\n");
+    replyTestExpectOutput(
+        "-ERR unknown subcommand or wrong number of arguments for 'foo'. Try CONFIG HELP.\r\n");
     replyHelp(c, (const char *[]){"GET", NULL});
-    replyTestOwed(
+    replyTestExpectOutput(
         "*4\r\n+CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n+GET\r\n+HELP\r\n"
         "+    Print this help.\r\n");
     replyErrorStr(c, STR("-WRONG two\r\nlines\n"));
-    replyTestOwed("-WRONG two  lines\r\n");
+    replyTestExpectOutput("-WRONG two  lines\r\n");
     reply_error_prefix = "EXECABORT because of: ";
     replyError(c, "ERR reason");
     reply_error_prefix = NULL;
-    replyTestOwed("-EXECABORT because of: reason\r\n");
+    replyTestExpectOutput("-EXECABORT because of: reason\r\n");
     assert_int_equal(errorStatsTotal(), before + 4);
     assert_true(c->flags & CLIENT_ERROR);
     c->flags = 0;
@@ -122,7 +124,7 @@ static void replyTestMuted(void **state) {
     c->flags |= CLIENT_PUSHING;
     replyPushLen(c, 0);
     c->flags = 0;
-    replyTestOwed("*0\r\n");
+    replyTestExpectOutput("*0\r\n");
 }
 
 static void sharedBytes(void **state) {
@@ -154,15 +156,15 @@ static sds longText(size_t n) {
     return text;
 }
 
-static void owedText(size_t from, size_t n) {
-    sds text = longText(from + n), want = sdscatprintf(sdsempty(), "$%zu\r\n", n);
-    want = sdscat(sdscatlen(want, text + from, n), "\r\n");
-    replyTestOwed(want);
-    sdsfree(want);
+static void outputText(size_t from, size_t n) {
+    sds text = longText(from + n), expected = sdscatprintf(sdsempty(), "$%zu\r\n", n);
+    expected = sdscat(sdscatlen(expected, text + from, n), "\r\n");
+    replyTestExpectOutput(expected);
+    sdsfree(expected);
     sdsfree(text);
 }
 
-static void textOfALivingKey(void **state) {
+static void textOfAnExistingKey(void **state) {
     (void)state;
     size_t before = zmallocUsedMemory();
     struct replyShared *key = replySharedOfText(longText(20000));
@@ -172,28 +174,28 @@ static void textOfALivingKey(void **state) {
     assert_ptr_equal(c->out.head->next->buf, key->bytes);
     assert_true(c->out.mem >= 20000);                          /* it counts in full */
     assert_true(c->out.mem < 20000 + REPLY_BLOCK_ROOM + 1024); /* with little overhead */
-    owedText(0, 20000);
+    outputText(0, 20000);
     assert_false(replySharedInUse(key));
     replyBulkShared(c, key, 7, 12345);
-    owedText(7, 12345);
+    outputText(7, 12345);
     replyBulkShared(c, key, 0, 0);
-    owedText(0, 0);
+    outputText(0, 0);
     replySharedRelease(key);
     assert_int_equal(zmallocUsedMemory(), before);
 }
 
 /* The key is deleted before the reply is sent. */
-static void textOfADeadKey(void **state) {
+static void textOfADeletedKey(void **state) {
     (void)state;
     size_t before = zmallocUsedMemory();
     struct replyShared *key = replySharedOfText(longText(20000));
     replyBulkShared(c, key, 0, key->len);
     replySharedRelease(key);
-    owedText(0, 20000);
+    outputText(0, 20000);
     assert_int_equal(zmallocUsedMemory(), before);
 }
 
-static void textThatIsChanged(void **state) {
+static void textIsChanged(void **state) {
     (void)state;
     sds text = longText(20000), now;
     assert_ptr_equal(replySharedTakeText(replySharedOfText(text)), text);
@@ -204,7 +206,7 @@ static void textThatIsChanged(void **state) {
     assert_ptr_not_equal(now, text);
     assert_memory_equal(now, text, 20000);
     memset(now, '!', sdslen(now));
-    owedText(0, 20000);
+    outputText(0, 20000);
     sdsfree(now);
 
     key = replySharedOfText(longText(20000));
@@ -240,7 +242,7 @@ static void poolShrinks(void **state) {
     replyBlockFree(warm);
 }
 
-static void *releaseThere(void *key) {
+static void *releaseInThread(void *key) {
     replySharedRelease(key);
     return NULL;
 }
@@ -252,7 +254,7 @@ static void textFreedOnAnotherThread(void **state) {
         struct replyShared *key = replySharedOfText(longText(5000));
         for (int j = 0; j < 3; j++) replyBulkShared(c, key, 0, key->len);
         pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, releaseThere, key), 0);
+        assert_int_equal(pthread_create(&thread, NULL, releaseInThread, key), 0);
         replyFreeChain(c);
         pthread_join(thread, NULL);
     }
@@ -271,11 +273,11 @@ static void textsBesideMarks(void **state) {
     replySetArrayLen(c, inner, 2);
     replySetArrayLen(c, outer, 2);
     assert_true(c->out.mem - mem < 1024);
-    replyTestOwed("*2\r\n$3\r\nabc\r\n*2\r\n$1\r\nx\r\n$2\r\nbc\r\n");
+    replyTestExpectOutput("*2\r\n$3\r\nabc\r\n*2\r\n$1\r\nx\r\n$2\r\nbc\r\n");
     c->flags = CLIENT_REPLY_OFF;
     replyBulkShared(c, key, 0, 3);
     c->flags = 0;
-    replyTestOwed("");
+    replyTestExpectOutput("");
     replySharedRelease(key);
 }
 
@@ -302,13 +304,13 @@ static void messagesBesideReplies(void **state) {
     assert_int_equal(push_held.length, 2);
     pushEndCommand();
     assert_int_equal(push_held.length, 0);
-    replyTestOwed(
+    replyTestExpectOutput(
         ">1\r\n$4\r\nidle\r\n>1\r\n$5\r\nearly\r\n*1\r\n:1\r\n>1\r\n$6\r\ncaused\r\n>1\r\n$6\r\nwithin\r\n");
     c->resp = 2;
 }
 
 /* Messages held for a client are freed with it. */
-static void messagesOfTheDead(void **state) {
+static void heldMessagesAreFreed(void **state) {
     (void)state;
     struct client *living = c;
     c = clientCreate(NULL);
@@ -360,12 +362,12 @@ static int replyTestSetup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inBothProtocols),       cmocka_unit_test(lengthsThatComeLater),
+        cmocka_unit_test(inBothProtocols),       cmocka_unit_test(marksAreFilledLater),
         cmocka_unit_test(replyTestErrors),       cmocka_unit_test(replyTestMuted),
-        cmocka_unit_test(sharedBytes),           cmocka_unit_test(textOfALivingKey),
-        cmocka_unit_test(textOfADeadKey),        cmocka_unit_test(poolShrinks),
-        cmocka_unit_test(textThatIsChanged),     cmocka_unit_test(textFreedOnAnotherThread),
-        cmocka_unit_test(textsBesideMarks),      cmocka_unit_test(messagesOfTheDead),
+        cmocka_unit_test(sharedBytes),           cmocka_unit_test(textOfAnExistingKey),
+        cmocka_unit_test(textOfADeletedKey),     cmocka_unit_test(poolShrinks),
+        cmocka_unit_test(textIsChanged),         cmocka_unit_test(textFreedOnAnotherThread),
+        cmocka_unit_test(textsBesideMarks),      cmocka_unit_test(heldMessagesAreFreed),
         cmocka_unit_test(messagesBesideReplies), cmocka_unit_test(blocksAreKeptForTheNextTurn),
     };
     return cmocka_run_group_tests(tests, replyTestSetup, NULL);

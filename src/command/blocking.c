@@ -37,7 +37,7 @@ struct blockingKey {
     sds key;
     struct list waiters;
     size_t on_delete; /* waiters that also wait for the key's deletion */
-    bool any_type;    /* ready, any_type the value's type */
+    bool any_type;    /* ready, whatever the value's type */
     struct listNode ready_node;
 };
 
@@ -62,7 +62,7 @@ struct blockingState {
     struct waiter waiters[];
 };
 
-/* A table of struct blockingKey per database; created for the first waiter */
+/* A table of struct blockingKey per database; created for the first waiter. */
 static struct hashtable *queues;
 static struct list ready;
 struct blockingEnd blocking_end;
@@ -159,7 +159,7 @@ static void blockingDropKeyIfIdle(struct blockingKey *k) {
 static void blockingWaitForKey(struct blockingState *b, struct client *c, struct str key) {
     struct blockingKey *k = blockingKeyQueue(c->db, key);
     struct listNode *last = k->waiters.head.prev;
-    /* The key was given twice */
+    /* The key was given twice. */
     if (k->waiters.length && listEntry(last, struct waiter, node)->client == c) return;
     struct waiter *w = &b->waiters[b->count++];
     w->key = k;

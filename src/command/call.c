@@ -31,9 +31,9 @@ unsigned call_points;
 bool call_file_replayed;
 
 /* clang-format off */
-/* What differs between origins once a request has been admitted. */
+/* The differences between origins once a request has been admitted. */
 enum {
-    /* A client's own request: the client is busy, and push messages wait for the end of the reply */
+    /* A client's own request: the client is busy, and push messages wait for the end of the reply. */
     TOP        = 1,
     COUNTED    = 2, /* counted in the statistics of the command */
     PROPAGATED = 4,
@@ -206,7 +206,7 @@ static void callExcludeSinks(struct client *c, const struct request *r, bool dir
 static inline __attribute__((always_inline)) void
 commandCallCallHandler(struct call *call, struct client *c, struct request *r, enum requestOrigin origin) {
     unsigned traits = origin_flags[origin];
-    /* Ensured by admission, or by the creator of the request */
+    /* Ensured by admission, or by the creator of the request. */
     debugAssert(r->cmd && commandArityOk(r->cmd, r->argc));
     callReached(CALL_BEFORE, c);
     size_t output = c->out.bytes; /* output is only sent while it runs in nested turns */
@@ -214,7 +214,7 @@ commandCallCallHandler(struct call *call, struct client *c, struct request *r, e
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     propagateBegin();
     if (origin == ORIGIN_SCRIPT && r->unpropagated) propagateSuppress(c);
-    /* Applies to commands that it calls, too */
+    /* Applies to commands that it calls, too. */
     if (origin == ORIGIN_MODULE && r->unpropagated) propagateMute(true);
     struct declaredKeys declared;
     declaredKeysBegin(&declared, c);

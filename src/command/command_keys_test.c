@@ -112,7 +112,7 @@ static void testNotKeys(void **state) {
 }
 
 /* Specs of modules may contain any numbers. */
-static void testOddNumbers(void **state) {
+static void testArbitraryNumbers(void **state) {
     (void)state;
     static const struct keySpec negative[] = {{KEYS_AT(-1), KEYS_RANGE(-1, 1)}};
     expectKeys(negative, 1, 0, "x a b", "-");
@@ -145,7 +145,7 @@ static void testKeywordAtTheEnd(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testRange),           cmocka_unit_test(testOddNumbers),
+        cmocka_unit_test(testRange),           cmocka_unit_test(testArbitraryNumbers),
         cmocka_unit_test(testKeywordAtTheEnd), cmocka_unit_test(testCounted),
         cmocka_unit_test(testKeyword),         cmocka_unit_test(testNotKeys)};
     return cmocka_run_group_tests_name("command_keys", tests, NULL, NULL);

@@ -15,7 +15,7 @@
 struct declaredKey {
     sds name; /* a copy: handlers may replace and take over their arguments */
     unsigned flags;
-    /* For the first key of each name: how often it is named, and how many changes were notified */
+    /* For the first key of each name: how often it is named, and how many changes were notified. */
     int times, notified;
 };
 

@@ -57,7 +57,7 @@ static void testExceptions(void **state) {
 }
 
 /* A key may be notified as often as the command names it: MSET a 1 a 2 may do so twice. */
-static void testTelling(void **state) {
+static void testNotifying(void **state) {
     (void)state;
     static const struct keySpec specs[] = {{.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(-1, 1)}};
     static struct str argv[] = {{"test", 4}, {"b", 1}, {"a", 1}, {"b", 1}};
@@ -88,7 +88,7 @@ static void declaredKeysTestNesting(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(testUses), cmocka_unit_test(testExceptions),
-                                       cmocka_unit_test(testTelling),
+                                       cmocka_unit_test(testNotifying),
                                        cmocka_unit_test(declaredKeysTestNesting)};
     return cmocka_run_group_tests_name("declared_keys", tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ struct ioClientReceiver {
     void (*begin)(void); /* called before the first client is offloaded: sets the limits of reading */
     void (*part)(struct client *c, size_t n);            /* n bytes of an incomplete request came */
     void (*input)(struct client *c, struct ioInput *in); /* belongs to the receiver until ioClientInputDone */
-    /* The peer has closed (error 0), or reading failed with this errno */
+    /* The peer has closed (error 0), or reading failed with this errno. */
     void (*disconnected)(struct client *c, int error);
     void (*recalled)(struct client *c); /* it is on the main thread again, and may have stashed input */
 };

@@ -38,8 +38,8 @@ static struct portPeer {
     int fd; /* -1: none */
     struct client *client;
     bool closing;
-    /* Number of requests sent, of requests received, and of replies received */
-    uint64_t asked, heard, answered;
+    /* Number of requests sent, of requests received, and of replies received. */
+    uint64_t requested, received, answered;
     sds unsent, replies; /* bytes that the socket did not take; the incomplete reply */
 } peers[PEERS];
 
@@ -59,8 +59,8 @@ static void ioClientTestHandle(struct client *c, const struct request *r) {
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     assert_int_equal(r->argc, 2);
     assert_true(string2ll(r->argv[1], &n));
-    assert_int_equal(n, p->heard);
-    p->heard++;
+    assert_int_equal(n, p->received);
+    p->received++;
     char reply[64];
     replyRaw(c, reply, (size_t)snprintf(reply, sizeof reply, ":%lld\r\n", (long long)n));
 }
@@ -95,7 +95,7 @@ static void runOwn(struct client *c) {
     }
 }
 
-static void readAtHome(struct connection *conn) {
+static void readOnMainThread(struct connection *conn) {
     struct client *c = conn->data;
     char buf[1000], *dst = buf;
     size_t big = respBigSpace(&c->parser, &dst);
@@ -113,7 +113,7 @@ static void readAtHome(struct connection *conn) {
     runOwn(c);
 }
 
-static void ioClientTestBegun(void) {}
+static void ioClientTestBegin(void) {}
 static uint64_t parts, inputs;
 static void ioClientTestOnPart(struct client *c, size_t n) {
     assert_true(c->flags & CLIENT_OFFLOADED && n > 0);
@@ -129,21 +129,21 @@ static void ioClientTestOnInput(struct client *c, struct ioInput *in) {
     assert_null(in->error);
     ioClientInputDone(ioClientOf(c), in);
 }
-static void onGone(struct client *c, int error) {
+static void onDisconnected(struct client *c, int error) {
     (void)error;
     clientClose(c);
 }
-static void ioClientTestOnHome(struct client *c) {
+static void ioClientTestOnRecalled(struct client *c) {
     assert_false(c->flags & CLIENT_OFFLOADED);
     runOwn(c);
 }
-static const struct ioClientReceiver receiver = {.begin = ioClientTestBegun,
+static const struct ioClientReceiver receiver = {.begin = ioClientTestBegin,
                                                  .part = ioClientTestOnPart,
                                                  .input = ioClientTestOnInput,
-                                                 .disconnected = onGone,
-                                                 .recalled = ioClientTestOnHome};
+                                                 .disconnected = onDisconnected,
+                                                 .recalled = ioClientTestOnRecalled};
 
-static void forgetClient(struct client *c) {
+static void onClientFree(struct client *c) {
     peerOf(c)->client = NULL;
 }
 
@@ -187,11 +187,11 @@ static void disconnectPeer(struct portPeer *p) {
 }
 
 /* Sends the next requests, some of them big, as far as the socket takes them, but at most `most` bytes. */
-static void ioClientTestAsk(struct portPeer *p, int count, size_t most) {
+static void ioClientTestSendRequests(struct portPeer *p, int count, size_t most) {
     for (; count; count--) {
         char number[64];
-        int width = p->asked % 50 == 7 ? 40000 : 1;
-        int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)p->asked++);
+        int width = p->requested % 50 == 7 ? 40000 : 1;
+        int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)p->requested++);
         if (width > 1) { /* numbers have no leading zeros: a long name of the command fills up instead */
             p->unsent = sdscatprintf(p->unsent, "*2\r\n$%d\r\n%0*d\r\n$%d\r\n%s\r\n", width, width, 0, digits,
                                      number);
@@ -235,35 +235,35 @@ static uint64_t ioClientTestDraw(uint64_t n) {
 }
 
 static void ioClientTestSettle(struct portPeer *p) {
-    while (p->client && p->answered < p->asked) {
-        ioClientTestAsk(p, 0, SIZE_MAX);
+    while (p->client && p->answered < p->requested) {
+        ioClientTestSendRequests(p, 0, SIZE_MAX);
         ioClientTestTurn();
         receiveReplies(p);
     }
 }
 
-static size_t portsInAll(void) {
+static size_t offloadedClients(void) {
     size_t n = 0;
     for (int i = 0; i < THREADS; i++) n += threads[i] ? ioClientCount(threads[i]) : 0;
     return n;
 }
 
-static void awayAndHome(void **state) {
+static void offloadAndRecall(void **state) {
     (void)state;
     struct portPeer *p = &peers[0];
     connectPeer(p);
-    ioClientTestAsk(p, 3, SIZE_MAX);
+    ioClientTestSendRequests(p, 3, SIZE_MAX);
     ioClientTestSettle(p);
     assert_false(p->client->flags & CLIENT_OFFLOADED);
     assert_true(ioClientOffload(p->client, threads[0]));
     assert_false(ioClientOffload(p->client, threads[1])); /* it has gone */
     assert_true(p->client->flags & CLIENT_OFFLOADED);
     assert_int_equal(ioClientCount(threads[0]), 1);
-    ioClientTestAsk(p, 100, SIZE_MAX);
+    ioClientTestSendRequests(p, 100, SIZE_MAX);
     ioClientTestSettle(p);
     assert_true(p->client->flags & CLIENT_OFFLOADED && inputs > 0);
     uint64_t before = parts;
-    ioClientTestAsk(p, 1, 9); /* half a request */
+    ioClientTestSendRequests(p, 1, 9); /* half a request */
     for (int i = 0; i < 1000 && parts == before; i++) usleep(1000), ioClientTestTurn();
     assert_int_equal(parts, before + 1);
     ioClientRecall(p->client);
@@ -272,20 +272,20 @@ static void awayAndHome(void **state) {
     ioClientTestSettle(p);
     assert_false(ioClientOffload(p->client, threads[0]) && p->client->querybuf);
     clientClose(p->client);
-    while (portsInAll() || p->client) ioClientTestTurn();
+    while (offloadedClients() || p->client) ioClientTestTurn();
     while (!receiveReplies(p)) usleep(100);
     disconnectPeer(p);
 }
 
 /* Output that waits in a thread is returned with its client, in front of what is written there. */
-static void outputComesAlong(void **state) {
+static void outputIsRecalled(void **state) {
     (void)state;
     struct portPeer *p = &peers[0];
     connectPeer(p);
     assert_true(ioClientOffload(p->client, threads[0]));
-    ioClientTestAsk(p, 3000, SIZE_MAX);
+    ioClientTestSendRequests(p, 3000, SIZE_MAX);
     for (int i = 0; i < 20; i++) {
-        ioClientTestAsk(p, 0, SIZE_MAX);
+        ioClientTestSendRequests(p, 0, SIZE_MAX);
         ioClientTestTurn();
         usleep(1000);
     }
@@ -299,13 +299,14 @@ static void outputComesAlong(void **state) {
 }
 
 /* A block that the thread has sent in part continues there: nothing is sent twice. */
-static void partOfBlockComesAlong(void **state) {
+static void partOfABlockIsRecalled(void **state) {
     (void)state;
     struct portPeer *p = &peers[0];
     connectPeer(p);
     assert_true(ioClientOffload(p->client, threads[0]));
     sds lines = sdsempty();
-    while (sdslen(lines) < 200000) lines = sdscatprintf(lines, ":%llu\r\n", (unsigned long long)p->asked++);
+    while (sdslen(lines) < 200000)
+        lines = sdscatprintf(lines, ":%llu\r\n", (unsigned long long)p->requested++);
     replyRaw(p->client, lines, sdslen(lines));
     for (size_t left = 0; left != clientOutputPending(p->client);) { /* until the socket is full */
         left = clientOutputPending(p->client);
@@ -316,7 +317,7 @@ static void partOfBlockComesAlong(void **state) {
     ioClientRecall(p->client);
     assert_true(p->client->out.sent > 0);
     ioClientTestSettle(p);
-    assert_int_equal(p->answered, p->asked);
+    assert_int_equal(p->answered, p->requested);
     assert_int_equal(sdslen(p->replies), 0);
     clientClose(p->client);
     while (p->client) ioClientTestTurn();
@@ -331,17 +332,17 @@ static void closeAfterReplies(void **state) {
         struct portPeer *p = &peers[0];
         connectPeer(p);
         assert_true(ioClientOffload(p->client, threads[1]));
-        ioClientTestAsk(p, 2000, SIZE_MAX);
-        while (p->heard < 300) ioClientTestTurn(), ioClientTestAsk(p, 0, SIZE_MAX);
+        ioClientTestSendRequests(p, 2000, SIZE_MAX);
+        while (p->received < 300) ioClientTestTurn(), ioClientTestSendRequests(p, 0, SIZE_MAX);
         if (recall_asked) ioClientRequestRecall(p->client);
         clientCloseAfterReply(p->client);
-        uint64_t heard = p->heard;
-        while (p->client || portsInAll()) {
+        uint64_t received = p->received;
+        while (p->client || offloadedClients()) {
             ioClientTestTurn();
             receiveReplies(p);
         }
         while (!receiveReplies(p)) usleep(100);
-        assert_in_range(p->answered, heard, p->heard);
+        assert_in_range(p->answered, received, p->received);
         disconnectPeer(p);
     }
 }
@@ -352,7 +353,7 @@ static void ioClientTestAct(struct portPeer *p) {
         return;
     }
     struct client *c = p->client;
-    bool away = c && c->flags & CLIENT_OFFLOADED;
+    bool offloaded = c && c->flags & CLIENT_OFFLOADED;
     switch (ioClientTestDraw(24)) {
     case 0: disconnectPeer(p); break;
     case 1:
@@ -362,22 +363,22 @@ static void ioClientTestAct(struct portPeer *p) {
         if (c && !ioClientTestDraw(3) && !(c->flags & CLIENT_CLOSE_ASAP)) clientCloseAfterReply(c);
         break;
     case 3:
-        if (away) ioClientRequestRecall(c);
+        if (offloaded) ioClientRequestRecall(c);
         break;
     case 4:
-        if (away && !(c->flags & CLIENT_CLOSE_ASAP)) ioClientRecall(c);
+        if (offloaded && !(c->flags & CLIENT_CLOSE_ASAP)) ioClientRecall(c);
         break;
     case 5:
     case 6:
     case 7:
-        if (c && !away) ioClientOffload(c, threads[ioClientTestDraw(THREADS)]);
+        if (c && !offloaded) ioClientOffload(c, threads[ioClientTestDraw(THREADS)]);
         break;
     case 8:
     case 9:
     case 10:
-    case 11: ioClientTestAsk(p, (int)ioClientTestDraw(40), 1 + ioClientTestDraw(200)); break;
+    case 11: ioClientTestSendRequests(p, (int)ioClientTestDraw(40), 1 + ioClientTestDraw(200)); break;
     case 12:
-    case 13: ioClientTestAsk(p, (int)ioClientTestDraw(200), SIZE_MAX); break;
+    case 13: ioClientTestSendRequests(p, (int)ioClientTestDraw(200), SIZE_MAX); break;
     case 14: usleep((useconds_t)ioClientTestDraw(300)); break;
     default: receiveReplies(p); break;
     }
@@ -396,13 +397,13 @@ static void inEveryOrder(void **state) {
         bool closing = !p->client || p->client->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
         if (p->fd < 0) continue;
         if (!closing) ioClientTestSettle(p);
-        if (!closing && p->client) assert_int_equal(p->answered, p->asked);
+        if (!closing && p->client) assert_int_equal(p->answered, p->requested);
         disconnectPeer(p);
     }
     for (int i = 0; i < PEERS; i++) {
         while (peers[i].client) ioClientTestTurn();
     }
-    while (portsInAll()) ioClientTestTurn();
+    while (offloadedClients()) ioClientTestTurn();
     assert_int_equal(openDescriptors(), before);
 }
 
@@ -412,14 +413,14 @@ static void threadsEnd(void **state) {
     for (int i = 0; i < PEERS; i++) {
         connectPeer(&peers[i]);
         assert_true(ioClientOffload(peers[i].client, threads[i % THREADS]));
-        ioClientTestAsk(&peers[i], 50, SIZE_MAX);
+        ioClientTestSendRequests(&peers[i], 50, SIZE_MAX);
     }
     for (int t = 0; t < THREADS; t++) {
         for (int i = t; i < PEERS; i += THREADS) ioClientRequestRecall(peers[i].client);
         while (ioClientCount(threads[t])) ioClientTestTurn();
         ioThreadStop(threads[t]);
         threads[t] = NULL;
-        for (int i = 0; i < PEERS; i++) ioClientTestAsk(&peers[i], 20, SIZE_MAX);
+        for (int i = 0; i < PEERS; i++) ioClientTestSendRequests(&peers[i], 20, SIZE_MAX);
     }
     for (int i = 0; i < PEERS; i++) {
         ioClientTestSettle(&peers[i]);
@@ -438,8 +439,8 @@ static int ioClientTestSetUp(void **state) {
     commandCoreInit();
     clientCoreInit();
     clientOutputInit();
-    clientSetReadHandler(readAtHome);
-    clientOnFree(forgetClient);
+    clientSetReadHandler(readOnMainThread);
+    clientOnFree(onClientFree);
     dbInit();
     ioClientSetReceiver(&receiver);
     ioClientsStart(server_el, ioClientTestFlush);
@@ -449,9 +450,9 @@ static int ioClientTestSetUp(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(awayAndHome),           cmocka_unit_test(outputComesAlong),
-        cmocka_unit_test(partOfBlockComesAlong), cmocka_unit_test(closeAfterReplies),
-        cmocka_unit_test(inEveryOrder),          cmocka_unit_test(threadsEnd),
+        cmocka_unit_test(offloadAndRecall),       cmocka_unit_test(outputIsRecalled),
+        cmocka_unit_test(partOfABlockIsRecalled), cmocka_unit_test(closeAfterReplies),
+        cmocka_unit_test(inEveryOrder),           cmocka_unit_test(threadsEnd),
     };
     return cmocka_run_group_tests(tests, ioClientTestSetUp, NULL);
 }

@@ -108,7 +108,7 @@ static void ioInputTestFeed(struct ioInputRun *run, struct ioInput *in, const ch
             if (more) ioInputTestTake(run, in, leave);
             ioInputClear(in);
             if (!run->reader.unparsed) break;
-            /* The input was given back: the reader continues */
+            /* The input was given back: the reader continues. */
             more = ioReaderTake(&run->reader, in, NULL, 0);
         }
     }
@@ -222,7 +222,7 @@ static void errorsComeBehindWholeRequests(void **state) {
 }
 
 /* All bytes behind an error are dropped. */
-static void nothingIsKeptBehindAnError(void **state) {
+static void bytesBehindAnErrorAreDropped(void **state) {
     (void)state;
     struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
     struct ioInput *in = ioInputNew();
@@ -262,7 +262,7 @@ static void beforeAuthentication(void **state) {
     sdsfree(s);
 }
 
-static void theLimitOfWhatIsKept(void **state) {
+static void limitOfKeptBytes(void **state) {
     (void)state;
     ioReaderSetLimits(INT64_MAX, 100000);
     struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
@@ -288,7 +288,7 @@ static void theLimitOfWhatIsKept(void **state) {
 }
 
 /* Parsing can continue elsewhere after any byte, with the kept bytes and the parser's state alone. */
-static void givenBackAtEveryByte(void **state) {
+static void detachedAtEveryByte(void **state) {
     (void)state;
     sds s = appendBig(someOfAll(), 40000);
     s = ioInputTestAppend(s, 2, "GET", "behind");
@@ -339,7 +339,7 @@ static void givenBackAtEveryByte(void **state) {
 }
 
 /* Commands are looked up and keys hashed before the main thread sees the requests. */
-static void commandsAndKeysAreKnown(void **state) {
+static void commandsAndKeysAreLookedUp(void **state) {
     (void)state;
     struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
     struct ioInput *in = ioInputNew();
@@ -399,11 +399,11 @@ int main(void) {
         cmocka_unit_test(partedAtEveryByte),
         cmocka_unit_test(bigArguments),
         cmocka_unit_test(errorsComeBehindWholeRequests),
-        cmocka_unit_test(nothingIsKeptBehindAnError),
+        cmocka_unit_test(bytesBehindAnErrorAreDropped),
         cmocka_unit_test(beforeAuthentication),
-        cmocka_unit_test(theLimitOfWhatIsKept),
-        cmocka_unit_test(givenBackAtEveryByte),
-        cmocka_unit_test(commandsAndKeysAreKnown),
+        cmocka_unit_test(limitOfKeptBytes),
+        cmocka_unit_test(detachedAtEveryByte),
+        cmocka_unit_test(commandsAndKeysAreLookedUp),
         cmocka_unit_test(randomStreams),
     };
     return cmocka_run_group_tests(tests, registerCommandsOfTests, NULL);

@@ -34,14 +34,14 @@ static void ioPolicyTestRun(struct server *s, double work, int reviews) {
     }
 }
 
-static void aServerWithLittleToDoHasNone(void **state) {
+static void idleServerHasNone(void **state) {
     (void)state;
     struct server s = {.most = 8};
     ioPolicyTestRun(&s, 0.5, 1000);
     assert_int_equal(s.changes, 0);
 }
 
-static void theyComeWithTheLoadAndGoWithIt(void **state) {
+static void threadsFollowTheLoad(void **state) {
     (void)state;
     struct server s = {.most = 8};
     ioPolicyTestRun(&s, 20, 8 * IO_POLICY_MORE);
@@ -50,7 +50,7 @@ static void theyComeWithTheLoadAndGoWithIt(void **state) {
     assert_int_equal(s.active, 0);
 }
 
-static void aMomentIsNoReason(void **state) {
+static void shortPeakIsIgnored(void **state) {
     (void)state;
     struct server s = {.most = 8};
     for (int i = 0; i < 100; i++) {
@@ -67,7 +67,7 @@ static void aMomentIsNoReason(void **state) {
 }
 
 /* At any constant load the number of threads settles. */
-static void aSteadyLoadSettles(void **state) {
+static void steadyLoadSettles(void **state) {
     (void)state;
     for (int from_above = 0; from_above < 2; from_above++) {
         for (double work = 0; work < 20; work += 0.01) {
@@ -81,7 +81,7 @@ static void aSteadyLoadSettles(void **state) {
 }
 
 /* A load that varies by a fifth around a boundary changes the number at most once. */
-static void aLoadAtABoundaryDoesNotMakeThemComeAndGo(void **state) {
+static void loadAtABoundaryIsStable(void **state) {
     (void)state;
     for (double work = 0.1; work < 10; work += 0.03) {
         struct server s = {.most = 16};
@@ -95,7 +95,7 @@ static void aLoadAtABoundaryDoesNotMakeThemComeAndGo(void **state) {
     }
 }
 
-static void withoutProcessorsThereIsNone(void **state) {
+static void noneWithoutProcessors(void **state) {
     (void)state;
     struct server s = {.most = 8, .waits = 0.5};
     ioPolicyTestRun(&s, 20, 100);
@@ -109,7 +109,7 @@ static void withoutProcessorsThereIsNone(void **state) {
 }
 
 /* Other processes need the processors that a fourth thread would use: it is tried now and then. */
-static void wherePossibleItIsTriedNowAndThen(void **state) {
+static void crowdedServerTriesNowAndThen(void **state) {
     (void)state;
     struct server s = {.most = 8};
     for (int i = 0; i < 10 * IO_POLICY_REST; i++) {
@@ -120,7 +120,7 @@ static void wherePossibleItIsTriedNowAndThen(void **state) {
     assert_true(s.changes > 6);
 }
 
-static void theLimitHoldsAtOnce(void **state) {
+static void limitHoldsAtOnce(void **state) {
     (void)state;
     struct server s = {.most = 8};
     ioPolicyTestRun(&s, 20, 100);
@@ -136,7 +136,7 @@ static void theLimitHoldsAtOnce(void **state) {
 
 #define THREADS 8
 
-static void ioPolicyTestLeave(size_t *has, int from, size_t n) {
+static void ioPolicyTestDisconnect(size_t *has, int from, size_t n) {
     has[from] -= n < has[from] ? n : has[from];
 }
 
@@ -146,7 +146,7 @@ static size_t ioPolicyTestSpread(size_t *has, int active) {
     for (int i = 0; i < THREADS; i++) back[i] = has[i];
     if (!ioPolicySurplus(back, THREADS, active)) return 0;
     for (int i = 0; i < THREADS; i++) {
-        ioPolicyTestLeave(has, i, back[i]);
+        ioPolicyTestDisconnect(has, i, back[i]);
         moved += back[i];
     }
     for (size_t n = 0; n < moved && active; n++) {
@@ -182,7 +182,7 @@ static void connectionsAreSpreadEvenly(void **state) {
     assertEven(has, 0);
 }
 
-static void whereMostHaveLeftOneOthersMove(void **state) {
+static void connectionsMoveWhenMostLeft(void **state) {
     (void)state;
     for (int gone = 1; gone < THREADS; gone++) {
         size_t has[THREADS];
@@ -193,7 +193,7 @@ static void whereMostHaveLeftOneOthersMove(void **state) {
     }
 }
 
-static void aFewMoreAreLeftWhereTheyAre(void **state) {
+static void smallSurplusStays(void **state) {
     (void)state;
     size_t has[THREADS] = {2, 0, 1, 1, 1, 1, 1, 1};
     assert_int_equal(ioPolicyTestSpread(has, THREADS), 0);
@@ -203,17 +203,17 @@ static void aFewMoreAreLeftWhereTheyAre(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(aServerWithLittleToDoHasNone),
-        cmocka_unit_test(theyComeWithTheLoadAndGoWithIt),
-        cmocka_unit_test(aMomentIsNoReason),
-        cmocka_unit_test(aSteadyLoadSettles),
-        cmocka_unit_test(aLoadAtABoundaryDoesNotMakeThemComeAndGo),
-        cmocka_unit_test(withoutProcessorsThereIsNone),
-        cmocka_unit_test(wherePossibleItIsTriedNowAndThen),
-        cmocka_unit_test(theLimitHoldsAtOnce),
+        cmocka_unit_test(idleServerHasNone),
+        cmocka_unit_test(threadsFollowTheLoad),
+        cmocka_unit_test(shortPeakIsIgnored),
+        cmocka_unit_test(steadyLoadSettles),
+        cmocka_unit_test(loadAtABoundaryIsStable),
+        cmocka_unit_test(noneWithoutProcessors),
+        cmocka_unit_test(crowdedServerTriesNowAndThen),
+        cmocka_unit_test(limitHoldsAtOnce),
         cmocka_unit_test(connectionsAreSpreadEvenly),
-        cmocka_unit_test(whereMostHaveLeftOneOthersMove),
-        cmocka_unit_test(aFewMoreAreLeftWhereTheyAre),
+        cmocka_unit_test(connectionsMoveWhenMostLeft),
+        cmocka_unit_test(smallSurplusStays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

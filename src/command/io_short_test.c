@@ -23,7 +23,7 @@ static struct ioInput *inputOf(struct ioReader *r, const char *bytes) {
     return in;
 }
 
-static void ioBriefTestAssertSame(const struct request *brief, const struct request *full) {
+static void ioShortTestAssertSame(const struct request *brief, const struct request *full) {
     assert_ptr_equal(brief->cmd, full->cmd);
     assert_int_equal(brief->argc, full->argc);
     for (int i = 0; i < full->argc; i++) {
@@ -43,7 +43,7 @@ static void ioBriefTestAssertSame(const struct request *brief, const struct requ
     if (full->prefetch.member.ptr) assert_true(brief->prefetch.member_hash == full->prefetch.member_hash);
 }
 
-static void takenAsShortRequestItIsTheSame(void **state) {
+static void shortAndFullRequestsAreEqual(void **state) {
     (void)state;
     static const char *const requests[] = {
         "*1\r\n$4\r\nPING\r\n",
@@ -70,7 +70,7 @@ static void takenAsShortRequestItIsTheSame(void **state) {
         struct keyHint key_hashes[SHORT_KEY_HASHES];
         struct request req = {.argv = argv};
         ioInputTakeShort(in, &req, argv, key_hashes);
-        ioBriefTestAssertSame(&req, &in->requests[0]);
+        ioShortTestAssertSame(&req, &in->requests[0]);
         assert_true(ioInputIsEmpty(in));
         ioInputClear(in);
         assert_false(ioInputIsShort(in));
@@ -79,7 +79,7 @@ static void takenAsShortRequestItIsTheSame(void **state) {
     }
 }
 
-static void aLongerRequestIsNotShort(void **state) {
+static void longerRequestIsNotShort(void **state) {
     (void)state;
     static const char *const requests[] = {
         "PING\r\nPING\r\n",       /* two requests */
@@ -101,7 +101,7 @@ static void aLongerRequestIsNotShort(void **state) {
     }
 }
 
-static void theSecondHalfOfARequestIsNotShort(void **state) {
+static void secondHalfOfARequestIsNotShort(void **state) {
     (void)state;
     struct ioReader r = {0};
     struct ioInput *in = inputOf(&r, "*2\r\n$3\r\nGET\r\n$3\r\nk");
@@ -116,9 +116,9 @@ static void theSecondHalfOfARequestIsNotShort(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takenAsShortRequestItIsTheSame),
-        cmocka_unit_test(aLongerRequestIsNotShort),
-        cmocka_unit_test(theSecondHalfOfARequestIsNotShort),
+        cmocka_unit_test(shortAndFullRequestsAreEqual),
+        cmocka_unit_test(longerRequestIsNotShort),
+        cmocka_unit_test(secondHalfOfARequestIsNotShort),
     };
     return cmocka_run_group_tests(tests, registerCommandsOfTests, NULL);
 }

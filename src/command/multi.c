@@ -57,7 +57,7 @@ struct multiState {
     size_t watch_count, watch_bytes;
 };
 
-/* One table of struct watchedKey by name per database, created by the first WATCH */
+/* One table of struct watchedKey by name per database, created by the first WATCH. */
 static struct hashtable *tables;
 static struct list watching; /* clients that watch keys */
 static size_t watched_keys;

@@ -8,6 +8,6 @@
 const struct configEnum permit_names[] = {
     {"no", PERMIT_NO}, {"yes", PERMIT_YES}, {"local", PERMIT_LOCAL}, {NULL, 0}};
 
-bool permitted(int permit, const struct client *c) {
+bool permitAllows(int permit, const struct client *c) {
     return permit == PERMIT_YES || (permit == PERMIT_LOCAL && c->conn && connIsLocal(c->conn));
 }

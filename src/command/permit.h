@@ -12,4 +12,4 @@ struct client;
 enum permit { PERMIT_NO, PERMIT_YES, PERMIT_LOCAL };
 extern const struct configEnum permit_names[];
 
-bool permitted(int permit, const struct client *c);
+bool permitAllows(int permit, const struct client *c);

@@ -9,7 +9,7 @@
  * Whether a unit needs MULTI and EXEC is known when its second command comes: the first is held until then,
  * unless it is known to be the last. Later commands are not held.
  *
- * Rewrites are encoded when they are declared, and are sent_bytes on when their command has ended: after the
+ * Rewrites are encoded when they are declared, and are passed on when their command has ended: after the
  * deletions of expired keys that it found, and after what it called.
  *
  * Invariant: between units the buffer is empty, and nothing is pending. */
@@ -36,7 +36,7 @@ static struct {
 static int sink_count, described_sinks, mutes;
 int propagate_sinks, propagate_replica_sinks;
 struct propagationUnit propagation;
-static uint64_t sent_bytes;  /* bytes sent_bytes to sinks */
+static uint64_t sent_bytes;  /* bytes passed to sinks */
 static int selected_db = -1; /* database of the last SELECT among them; -1: there is none */
 
 static const struct str multi_text = STR("*1\r\n$5\r\nMULTI\r\n"), exec_text = STR("*1\r\n$4\r\nEXEC\r\n");
@@ -335,9 +335,8 @@ static bool propagateEmitRewrites(struct propagationUnit *u, bool last) {
     return true;
 }
 
-/* Returns whether the request's bytes can be sent_bytes on as they are: they are one array in canonical form
- * (the parser only accepts canonical arrays, but it also accepts inline requests), and the arguments have not
- * been replaced. */
+/* Returns whether the request's bytes can be passed on: they are one canonical array (not an inline request;
+ * the parser accepts no other arrays), and the arguments have not been replaced. */
 static bool propagateRawIsUsable(const struct client *c, struct str raw) {
     const struct str *last = &c->argv[c->argc - 1];
     return raw.ptr && raw.ptr[0] == '*' && last->ptr + last->len + 2 == raw.ptr + raw.len;

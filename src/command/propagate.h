@@ -44,8 +44,8 @@ void propagateMute(bool on);
 
 /* ---- For sinks ---- */
 
-/* What a command is about. It is only determined while there is a sink with SINK_DESCRIBED, since it costs a
- * look-up of the keys. SELECT, and MULTI and EXEC around a unit, have neither. */
+/* The keys that a command is about. They are only determined while there is a sink with SINK_DESCRIBED, since
+ * that costs a look-up. For SELECT, and MULTI and EXEC around a unit, cmd is NULL and slot -1. */
 struct propagatedCommand {
     const struct serverCommand *cmd; /* NULL: unknown */
     int slot;                        /* of the first key; -1: the command has no keys */

@@ -67,13 +67,13 @@ static void propagateTestSink(const struct propagated *p) {
 }
 
 /* A second sink that gets the same. */
-static void sameAgain(const struct propagated *p) {
+static void secondSink(const struct propagated *p) {
     assert_ptr_equal(last_pieces, p->pieces);
     assert_int_equal(last_count, p->count);
     assert_int_equal(calls, ++calls_of_other);
 }
 
-static void propagateTestForget(void) {
+static void propagateTestReset(void) {
     sdssetlen(seen, 0);
     sdssetlen(bytes, 0);
 }
@@ -81,7 +81,7 @@ static void propagateTestForget(void) {
 static void expectSeen(const char *expected) {
     assert_string_equal(seen, expected);
     assert_false(in_unit);
-    propagateTestForget();
+    propagateTestReset();
 }
 
 static struct db test_db;
@@ -134,20 +134,20 @@ static void propagateTestJob(void) {
     propagateTestRun(0, "JOB", true, NULL);
     if (--jobs_left) propagateAtUnitEnd(propagateTestJob);
 }
-static void propagateTestAsks(void) {
+static void propagateTestRegistersJob(void) {
     propagateAtUnitEnd(propagateTestJob);
 }
 static void testAtUnitEnd(void **state) {
     (void)state;
     jobs_left = 1;
-    propagateTestRun(0, "SET", true, propagateTestAsks);
+    propagateTestRun(0, "SET", true, propagateTestRegistersJob);
     expectSeen("MULTI|SET|JOB|EXEC|");
     jobs_left = 1;
-    propagateTestRun(0, "GET", false, propagateTestAsks);
+    propagateTestRun(0, "GET", false, propagateTestRegistersJob);
     expectSeen("JOB|");
     jobs_left = 2;
     propagateBegin();
-    propagateTestRun(0, "SET", true, propagateTestAsks);
+    propagateTestRun(0, "SET", true, propagateTestRegistersJob);
     propagateTestRun(0, "INCR", true, NULL);
     propagateEnd();
     expectSeen("MULTI|SET|INCR|JOB|JOB|EXEC|");
@@ -211,7 +211,7 @@ static void propagateTestSelect(void **state) {
     expectSeen("SELECT 1|SET|");
 }
 
-static void selectsAnew(void) {
+static void callsSelectAnew(void) {
     propagateTestRun(0, "INCR", true, NULL); /* held: it may be the only one */
     expectSeen("");
     propagateSelectAnew();
@@ -226,7 +226,7 @@ static void selectsAnew(void) {
 /* Both parts of the unit that is cut are whole. */
 static void testSelectWithinUnit(void **state) {
     (void)state;
-    propagateTestRun(0, "EXEC", true, selectsAnew);
+    propagateTestRun(0, "EXEC", true, callsSelectAnew);
     expectSeen("MULTI|SELECT 0|DECR|DECR|EXEC|SELECT 0|INCR|");
     propagateTestRun(0, "SET", true, NULL);
     expectSeen("SET|");
@@ -250,14 +250,14 @@ static void testRewrites(void **state) {
     assert_int_equal(3, calls - before);
     before = calls;
     propagateTestRun(0, "SPOP", true, inDatabases);
-    /* MULTI, EXEC, one command for each database, and a SELECT for all but the first */
+    /* MULTI, EXEC, one command for each database, and a SELECT for all but the first. */
     assert_int_equal(2 + 4 + 3, calls - before);
     assert_int_equal(3, propagateSelected());
     propagateTestRun(0, "SET", true, NULL);
-    propagateTestForget();
+    propagateTestReset();
     propagateBegin();
     propagateSuppress(&test_client);
-    /* As a script calls a command that it does not propagate */
+    /* As a script calls a command that it does not propagate. */
     propagateTestRun(0, "SPOP", true, rewritesTwice);
     propagateEnd();
     expectSeen("");
@@ -320,7 +320,7 @@ static void testRaw(void **state) {
     assert_memory_equal("*1\r\n$5\r\nMULTI\r\n" SELECT("3") "*1\r\n$6\r\nUNLINK\r\n" SELECT("0") RAW
                         "*1\r\n$4\r\nEXEC\r\n",
                         bytes, sdslen(bytes));
-    propagateTestForget();
+    propagateTestReset();
     /* Arguments from elsewhere, or more bytes than one request. */
     struct str other[] = {STR("GET"), STR("k")};
     runRaw(0, 2, other, true, NULL, good);
@@ -368,11 +368,11 @@ static void testBig(void **state) {
     assert_int_equal(sdslen(naive), sdslen(bytes));
     assert_memory_equal(naive, bytes, sdslen(bytes));
     sdsfree(naive);
-    propagateTestForget();
+    propagateTestReset();
     runRaw(0, 2, (struct str[]){STR("SET"), propagateTestBigArg(RESP_BIG_ARG - 100)}, true, NULL,
            (struct str){0});
     assert_int_equal(1, last_count);
-    propagateTestForget();
+    propagateTestReset();
 }
 
 static void bigFirst(void) {
@@ -389,12 +389,12 @@ static void bigBoth(void) {
 static void testBigInUnit(void **state) {
     (void)state;
     propagateTestRun(0, "EVAL", true, bigFirst);
-    propagateTestForget();
+    propagateTestReset();
     assert_true(propagation.size < 90000);
     propagateTestRun(0, "EXEC", true, bigBoth);
     assert_int_equal(15 + 2 * (4 + 9 + 8 + 90000 + 2) + 14, sdslen(bytes));
     assert_true(propagation.size < 90000);
-    propagateTestForget();
+    propagateTestReset();
 }
 
 /* Many short arguments are not big ones, even if as long together. */
@@ -408,7 +408,7 @@ static void testLong(void **state) {
     assert_true(propagation.size < 90000);
     propagateNow(0, 20000, argv);
     assert_true(propagation.size < 90000);
-    propagateTestForget();
+    propagateTestReset();
 }
 
 /* ---- Adding and removing sinks ---- */
@@ -488,7 +488,7 @@ static void testDescribed(void **state) {
     propagateRemoveSink(describedSink);
     sdsfree(descriptions);
     test_client.cmd = NULL;
-    propagateTestForget();
+    propagateTestReset();
 }
 
 /* ---- Commands for replicas only ---- */
@@ -521,14 +521,14 @@ static void testForReplicas(void **state) {
 static void testWithoutSinks(void **state) {
     (void)state;
     propagateRemoveSink(propagateTestSink);
-    propagateRemoveSink(sameAgain);
+    propagateRemoveSink(secondSink);
     uint64_t before = propagateOffset();
     assert_true(propagateToReplicas(1, &STR("PING")));
     propagateTestRun(0, "SET", true, NULL);
     propagateNow(5, 1, &STR("DEL"));
     assert_int_equal(before, propagateOffset());
     propagateAddSink(propagateTestSink, SINK_FOR_REPLICAS);
-    propagateAddSink(sameAgain, SINK_FOR_REPLICAS);
+    propagateAddSink(secondSink, SINK_FOR_REPLICAS);
     propagateTestRun(0, "SET", true, NULL);
     expectSeen("SELECT 0|SET|");
 }
@@ -545,18 +545,17 @@ static void testOffsets(void **state) {
     assert_int_equal(before + 13, test_client.wrote_at);
     propagateTestRun(0, "GET", false, NULL);
     assert_int_equal(before + 13, test_client.wrote_at);
-    propagateTestForget();
+    propagateTestReset();
     before = propagateOffset();
     propagateTestRun(0, "EXEC", true, propagateTestThree);
     assert_int_equal(before + 15 + 3 * SELECT_LEN + 13 + 14 + 13 + 14, propagateOffset());
     assert_int_equal(propagateOffset(), test_client.wrote_at);
     assert_int_equal(propagateOffset() - before, sdslen(bytes));
-    propagateTestForget();
+    propagateTestReset();
 }
 
-/* What is held counts already, with the SELECT in front of it: otherwise its client would be told too early
- * that a replica has it. */
-static void testOffsetsOfHeld(void **state) {
+/* A held command counts already, with the SELECT in front of it: otherwise WAIT would end too early. */
+static void testOffsetOfHeldCommand(void **state) {
     (void)state;
     uint64_t before = propagateOffset();
     propagateBegin();
@@ -568,7 +567,7 @@ static void testOffsetsOfHeld(void **state) {
     assert_int_equal(before + 15 + 13 + 13 + 14, propagateOffset()); /* MULTI, EXEC */
     propagateEnd();
     assert_int_equal(before + 15 + 13 + 13 + 14, propagateOffset());
-    propagateTestForget();
+    propagateTestReset();
     before = propagateOffset();
     propagateBegin();
     propagateTestRun(7, "SET", true, NULL);
@@ -596,14 +595,14 @@ static void expectCommand(int dbid, sds text) {
     expected[expected_count++].text = text;
 }
 
-struct command {
+struct testCommand {
     int argc, dbid;
     struct str argv[4];
     char numbers[4][24];
 };
 
 /* Every command is different. Returns the encoded form. */
-static sds randomCommand(struct command *cmd) {
+static sds randomCommand(struct testCommand *cmd) {
     static unsigned long long serial;
     cmd->dbid = (int)randomBelow(3);
     cmd->argc = 1 + (int)randomBelow(4);
@@ -617,7 +616,7 @@ static sds randomCommand(struct command *cmd) {
 }
 
 /* Makes the arguments views of the text, as the parser does. */
-static void pointInto(struct command *cmd, sds text) {
+static void pointInto(struct testCommand *cmd, sds text) {
     const char *at = text;
     for (int i = 0; i < cmd->argc; i++) {
         at = strchr(strchr(at, '$'), '\n') + 1;
@@ -635,7 +634,7 @@ static void propagateTestRandomStep(int depth, bool may_call) {
         if (suppress) propagateSuppress(&test_client);
         runRandom(depth + 1, suppress);
     } else if (randomBelow(3) == 0) {
-        struct command cmd;
+        struct testCommand cmd;
         sds text = randomCommand(&cmd);
         propagateNow(cmd.dbid, cmd.argc, cmd.argv);
         expectCommand(cmd.dbid, text);
@@ -643,8 +642,8 @@ static void propagateTestRandomStep(int depth, bool may_call) {
 }
 
 /* Ends a command whose rewrites, if any, are in rewrites[]. */
-static void endRandom(const struct command *rewrites, sds *texts, int count, bool suppressed) {
-    struct command cmd;
+static void endRandom(const struct testCommand *rewrites, sds *texts, int count, bool suppressed) {
+    struct testCommand cmd;
     sds text = randomCommand(&cmd);
     bool dirty = randomBelow(3) != 0;
     last_dirty = dirty; /* that of the outermost remains at the end */
@@ -666,7 +665,7 @@ static void endRandom(const struct command *rewrites, sds *texts, int count, boo
     }
 }
 
-static void declareRandomly(const struct command *cmd) {
+static void declareRandomly(const struct testCommand *cmd) {
     if (cmd->argc < 2 || randomBelow(2)) {
         propagateRewrite(&test_client, cmd->argc, cmd->argv);
         return;
@@ -676,7 +675,7 @@ static void declareRandomly(const struct command *cmd) {
 }
 
 static void runRandom(int depth, bool suppressed) {
-    struct command rewrites[8];
+    struct testCommand rewrites[8];
     sds texts[8];
     int count = 0, steps = (int)randomBelow(8);
     bool rewriter = randomBelow(3) == 0;
@@ -720,7 +719,7 @@ static void compareWithModel(void) {
     assert_memory_equal(all, bytes, sdslen(all));
     assert_int_equal(expected_db, propagateSelected());
     assert_false(in_unit);
-    propagateTestForget();
+    propagateTestReset();
     sdsfree(all);
 }
 
@@ -748,7 +747,7 @@ static void propagateTestRandom(void **state) {
 static int propagateTestBegin(void **state) {
     (void)state;
     propagateNow(0, 1, &STR("DEL"));
-    propagateTestForget();
+    propagateTestReset();
     return 0;
 }
 
@@ -758,7 +757,7 @@ int main(void) {
     seen = sdsempty();
     bytes = sdsempty();
     propagateAddSink(propagateTestSink, SINK_FOR_REPLICAS);
-    propagateAddSink(sameAgain, SINK_FOR_REPLICAS);
+    propagateAddSink(secondSink, SINK_FOR_REPLICAS);
     const struct CMUnitTest tests[] = {
         TEST(testSingle),
         TEST(testUnits),
@@ -779,7 +778,7 @@ int main(void) {
         TEST(testWithoutSinks),
         TEST(testAtUnitEnd),
         TEST(testOffsets),
-        TEST(testOffsetsOfHeld),
+        TEST(testOffsetOfHeldCommand),
         TEST(propagateTestRandom),
     };
     int failed = cmocka_run_group_tests_name("propagate", tests, NULL, NULL);

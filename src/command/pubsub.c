@@ -139,7 +139,7 @@ static void pubsubNoteSubscriber(struct client *c, bool is) {
     if (is == ((c->flags & CLIENT_PUBSUB) != 0)) return;
     c->flags ^= CLIENT_PUBSUB;
     pubsub_clients += is ? 1 : (size_t)-1;
-    /* The first has subscribed, or the last has unsubscribed */
+    /* The first has subscribed, or the last has unsubscribed. */
     if (pubsub_clients == is) admissionIdle(RULE_PUBSUB, !is);
 }
 

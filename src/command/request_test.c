@@ -27,7 +27,7 @@ static struct request requestTestExample(struct str argv[3], sds big) {
         .argv = argv, .argc = 3, .big = requestTestBigArg(2, big, NULL), .raw = STR("SET..."), .ticks = 7};
 }
 
-static void aCopyViewsOnlyWhatItOwns(void **state) {
+static void copyViewsOnlyItsOwnBytes(void **state) {
     (void)state;
     size_t before = zmallocUsedMemory();
     char name[] = "SET", key[] = "key";
@@ -53,7 +53,7 @@ static void aCopyViewsOnlyWhatItOwns(void **state) {
     assert_int_equal(zmallocUsedMemory(), before);
 }
 
-static void aBigArgumentIsTakenOnce(void **state) {
+static void bigArgumentIsTakenOnce(void **state) {
     (void)state;
     struct str argv[3];
     sds big = sdsnew("value");
@@ -77,7 +77,7 @@ static void aBigArgumentIsTakenOnce(void **state) {
     sdsfree(key);
 }
 
-static void itGoesBackAsItCame(void **state) {
+static void requestIsEncodedAsItCame(void **state) {
     (void)state;
     struct str argv[] = {STR("echo"), STR(""), STR("a\r\nb")};
     struct request r = {.argv = argv, .argc = 3};
@@ -90,7 +90,7 @@ static void itGoesBackAsItCame(void **state) {
     sdsfree(s);
 }
 
-static void aQueueKeepsItsOrder(void **state) {
+static void queueKeepsItsOrder(void **state) {
     (void)state;
     size_t before = zmallocUsedMemory();
     struct requestQueue q = {0};
@@ -111,7 +111,7 @@ static void aQueueKeepsItsOrder(void **state) {
 }
 
 /* The keys are hashed, and for a new member of a sorted set the score is noted, too. */
-static void whatItWillLookForIsHashedAhead(void **state) {
+static void keysAndMembersAreHashed(void **state) {
     (void)state;
     struct str argv[] = {STR("ZADD"), STR("key"), STR("1.5"), STR("member")};
     struct keyHint key_hashes[REQUEST_KEY_HASHES_MAX];
@@ -133,11 +133,9 @@ static void whatItWillLookForIsHashedAhead(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(aCopyViewsOnlyWhatItOwns),
-        cmocka_unit_test(aBigArgumentIsTakenOnce),
-        cmocka_unit_test(itGoesBackAsItCame),
-        cmocka_unit_test(aQueueKeepsItsOrder),
-        cmocka_unit_test(whatItWillLookForIsHashedAhead),
+        cmocka_unit_test(copyViewsOnlyItsOwnBytes), cmocka_unit_test(bigArgumentIsTakenOnce),
+        cmocka_unit_test(requestIsEncodedAsItCame), cmocka_unit_test(queueKeepsItsOrder),
+        cmocka_unit_test(keysAndMembersAreHashed),
     };
     return cmocka_run_group_tests(tests, registerCommandsOfTests, NULL);
 }

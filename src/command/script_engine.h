@@ -65,7 +65,7 @@ struct scriptMemory {
     size_t used, overhead;
 };
 
-/* What is left of an engine's memory after a reset: fn(arg) frees it, in any thread. fn may be NULL. */
+/* The remains of an engine's memory after a reset: fn(arg) frees it, in any thread. fn may be NULL. */
 struct scriptLeftover {
     void (*fn)(void *arg);
     void *arg;

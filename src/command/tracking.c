@@ -69,11 +69,11 @@ static int64_t max_keys;
 static size_t trim_keys = TRIM_KEYS;
 
 static struct rax prefixes; /* prefix -> struct prefix */
-/* Lengths of prefixes, and how many have each */
+/* Lengths of prefixes, and how many have each. */
 static struct prefixLength { size_t len, prefixes; } * lengths;
 static size_t length_count;
 static size_t changes_matter; /* 0: there are no tracked keys and no prefixes */
-static bool broadcast_waits;
+static bool broadcast_pending;
 
 static bool flush_pending; /* all keys are invalid; sent when the command has ended */
 
@@ -150,7 +150,7 @@ static void trackingSendTo(struct client *c, struct message *m) {
     }
     bool resp3 = target->resp >= 3;
     bool subscribed = target != c && target->flags & CLIENT_PUBSUB;
-    if (!resp3 && !subscribed) return; /* it could not tell the message from a reply */
+    if (!resp3 && !subscribed) return; /* it could not distinguish the message from a reply */
     if (!m->forms[resp3]) m->forms[resp3] = trackingCompose(m, resp3);
     pushSharedBehind(target, m->forms[resp3]);
 }
@@ -306,7 +306,7 @@ static void trackingNoteChanged(struct str name, struct client *by) {
         void *before;
         bool first = !raxFind(changed, name, &before);
         if (first || before != by) raxInsert(changed, name, first ? by : NULL, NULL);
-        broadcast_waits = true;
+        broadcast_pending = true;
     }
 }
 
@@ -364,7 +364,7 @@ static void trackingBroadcastPrefix(struct prefix *p) {
 }
 
 static void trackingBroadcast(void) {
-    broadcast_waits = false;
+    broadcast_pending = false;
     struct raxIterator it;
     raxStart(&it, &prefixes);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
@@ -420,7 +420,7 @@ static void trackingSendFlushed(void) {
 static void trackingBeforeSleep(void) {
     if (flush_pending) trackingSendFlushed();
     if (hashtableSize(&table)) trackingTrimTable();
-    if (broadcast_waits) trackingBroadcast();
+    if (broadcast_pending) trackingBroadcast();
 }
 
 /* ---- Reads ---- */
@@ -496,13 +496,13 @@ static sds trackingCatRedirection(sds s, struct client *c) {
     return clientInfoNumber(s, trackingRedirection(c));
 }
 
-static bool trackingShows(const struct client *c) {
+static bool trackingIsOn(const struct client *c) {
     return c->tracking;
 }
-static bool trackingShowsBroken(const struct client *c) {
+static bool trackingIsBroken(const struct client *c) {
     return c->tracking && c->tracking->broken;
 }
-static bool trackingShowsBroadcast(const struct client *c) {
+static bool trackingIsBroadcast(const struct client *c) {
     return c->tracking && c->tracking->options & OPT_BCAST;
 }
 
@@ -573,29 +573,29 @@ static void trackingReplyOverlap(struct client *c, struct str prefix, const char
 }
 
 static bool trackingDisjointFromOwn(struct client *c, struct str prefix) {
-    bool apart = true;
+    bool disjoint = true;
     struct raxIterator it;
     raxStart(&it, &c->tracking->prefixes);
-    for (bool more = raxSeek(&it, "^", STR("")); more && apart; more = raxNext(&it)) {
-        apart = !trackingOverlap(prefix, it.key);
-        if (!apart) trackingReplyOverlap(c, prefix, "an existing", it.key);
+    for (bool more = raxSeek(&it, "^", STR("")); more && disjoint; more = raxNext(&it)) {
+        disjoint = !trackingOverlap(prefix, it.key);
+        if (!disjoint) trackingReplyOverlap(c, prefix, "an existing", it.key);
     }
     raxStop(&it);
-    return apart;
+    return disjoint;
 }
 
 /* Returns whether the prefixes do not overlap with the client's present ones, nor with each other. */
 static bool trackingPrefixesDisjoint(struct client *c, const struct trackingArgs *args) {
-    bool apart = true;
-    for (size_t i = 0; i < args->prefix_count && apart; i++) {
+    bool disjoint = true;
+    for (size_t i = 0; i < args->prefix_count && disjoint; i++) {
         struct str prefix = args->prefixes[i];
-        if (c->tracking) apart = trackingDisjointFromOwn(c, prefix);
-        for (size_t k = i + 1; k < args->prefix_count && apart; k++) {
-            apart = !trackingOverlap(prefix, args->prefixes[k]);
-            if (!apart) trackingReplyOverlap(c, prefix, "another provided", args->prefixes[k]);
+        if (c->tracking) disjoint = trackingDisjointFromOwn(c, prefix);
+        for (size_t k = i + 1; k < args->prefix_count && disjoint; k++) {
+            disjoint = !trackingOverlap(prefix, args->prefixes[k]);
+            if (!disjoint) trackingReplyOverlap(c, prefix, "another provided", args->prefixes[k]);
         }
     }
-    return apart;
+    return disjoint;
 }
 
 /* Returns why these options conflict; NULL when they do not. */
@@ -727,9 +727,9 @@ void trackingInit(void) {
     clientOnFree(trackingDisable);
     clientOnMemory(trackingMemory);
     clientInfoField("redir", trackingCatRedirection);
-    clientInfoLetter('t', trackingShows);
-    clientInfoLetter('R', trackingShowsBroken);
-    clientInfoLetter('B', trackingShowsBroadcast);
+    clientInfoLetter('t', trackingIsOn);
+    clientInfoLetter('R', trackingIsBroken);
+    clientInfoLetter('B', trackingIsBroadcast);
     beforeSleepRegister(trackingBeforeSleep);
     infoRegister("clients", trackingClientsInfo);
     infoRegister("stats", trackingStatsInfo);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tracking.h - client-side caching: clients are told when keys that they have cached have changed.
+/* tracking.h - client-side caching: clients are notified when keys that they have cached have changed.
  *
  * By default the server remembers which client read which key, and sends each of them one message when the
  * key changes next. In broadcasting mode (BCAST) it remembers nothing: a client names prefixes, and gets a

@@ -49,7 +49,7 @@
 #define TURN_DEPTH_MAX        3                      /* turns during loading or a busy script nest */
 #define PREFETCH_STEPS_MAX    24
 #define CACHE_LINE            64
-/* Bytes kept for a client that cannot run; one read may exceed it */
+/* Bytes kept for a client that cannot run; one read may exceed it. */
 #define HELD_INPUT_MAX    (64 * 1024)
 #define HELD_BEFORE_LOGIN (16 * 1024)
 #define HELD_CHECK_MS     100
@@ -467,7 +467,7 @@ static void turnReadHandler(struct connection *conn) {
     turnNoteInputSize(c, (size_t)n, 0);
 }
 
-/* ---- What threads have read ---- */
+/* ---- Input from threads ---- */
 
 static bool turnIsClosing(const struct client *c) {
     return c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);

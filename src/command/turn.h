@@ -32,8 +32,8 @@ int64_t turnMaxBulk(void); /* proto-max-bulk-len: the longest argument, and the 
 /* Serves a client with stashed input in the next turn, as it may run again (unblocked, unpaused). */
 void turnQueueClient(struct client *c);
 
-/* What replication does with requests and errors of the client with CLIENT_PRIMARY. It is not served in a
- * nested turn: what it sends would be applied in the middle of a command. */
+/* The functions that handle requests and errors of the client with CLIENT_PRIMARY. It is not served in a
+ * nested turn, where its changes would be applied in the middle of a command. */
 struct turnPrimary {
     void (*run)(struct client *c, struct request *r);
     void (*broken)(struct client *c, const char *error); /* its input breaks the protocol */

@@ -36,7 +36,7 @@ enum {
     CONFIG_PERCENT = 1 << 8,       /* memory or a percentage (stored negative) */
     /* special: only in the file, on any number of lines, each set once; get returns them all */
     CONFIG_LINES = 1 << 9,
-    /* What it names can change: apply is called even when the value stays the same */
+    /* The named object can change, so apply is called even when the value stays the same. */
     CONFIG_VOLATILE = 1 << 10,
     CONFIG_KEEP_LINES = 1 << 12,  /* CONFIG REWRITE leaves its lines as they are, and adds none */
     CONFIG_NOT_LOADING = 1 << 13, /* not by CONFIG SET while a dataset is loaded */

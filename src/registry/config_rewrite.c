@@ -98,7 +98,7 @@ static void configRewriteWriteLines(struct rewrite *rw, const struct configDirec
 static void configRewriteWriteDirective(struct rewrite *rw, const struct configDirective *d) {
     rw->written = zrealloc(rw->written, (rw->written_count + 1) * sizeof *rw->written);
     rw->written[rw->written_count++] = d;
-    /* Only the absence of the line means NULL */
+    /* Only the absence of the line means NULL. */
     if (d->type == CONFIG_TYPE_STRING && *d->var.s == NULL) return;
     if (d->flags & CONFIG_LINES || d->lines) {
         configRewriteWriteLines(rw, d);

@@ -234,7 +234,7 @@ static bool applyShared(struct configApply *a, const char **err) {
     return strcmp(pair[0], "bad") != 0;
 }
 
-static void testComingAndGoing(void **state) {
+static void testAddAndRemove(void **state) {
     (void)state;
     struct configApply apply = {applyShared};
     struct configDirective a =
@@ -451,7 +451,7 @@ int main(void) {
         cmocka_unit_test(testLoadErrors),   cmocka_unit_test(testRewrite),
         cmocka_unit_test(testRewriteKinds), cmocka_unit_test(testRewriteFile),
         cmocka_unit_test(testMatch),        cmocka_unit_test(testChange),
-        cmocka_unit_test(testResetStats),   cmocka_unit_test(testComingAndGoing),
+        cmocka_unit_test(testResetStats),   cmocka_unit_test(testAddAndRemove),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static bool configCheckChange(struct client *c, struct configPair *pairs, int i)
     const char *err = NULL;
     if (!(d->flags & CONFIG_MODIFIABLE))
         err = "can't set immutable config";
-    else if ((d->flags & CONFIG_PROTECTED) && !permitted(enable_protected_configs, c))
+    else if ((d->flags & CONFIG_PROTECTED) && !permitAllows(enable_protected_configs, c))
         err = "can't set protected config";
     for (int j = 0; j < i; j++) {
         if (!err && strEqNoCase(pairs[j].name, name)) err = "duplicate parameter";

@@ -384,7 +384,7 @@ void debugCommand(struct client *c) {
 
 static enum admission debugCheck(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (r->cmd->spec->proc != debugCommand || permitted(enabled, c)) return ADMITTED;
+    if (r->cmd->spec->proc != debugCommand || permitAllows(enabled, c)) return ADMITTED;
     replyError(c, "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", "
                   "you can run it from a local connection, otherwise you need to set this option in the "
                   "configuration file, and then restart the server.");
