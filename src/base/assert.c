@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* assert.c - what happens when a bug of ours is found out: the reason goes to the log, in the lines that
- * operators look for, then to the panic hook (which prints the crash report), and the process aborts. A
- * failure inside the hook does not run it again. */
+/* assert.c - what happens when a bug of the server is found. The reason is logged in the lines that operators
+ * look for and passed to the panic hook, which prints the crash report, and the process aborts. A failure
+ * inside the hook does not run it again. */
 #include "base/assert.h"
 
 #include <stdarg.h>

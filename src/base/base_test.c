@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* base_test.c - the rest of the floor: allocator accounting, hash, checksums, glob, random, clock, log,
- * assertions. */
+/* base_test.c - the rest of base/: allocator accounting, hash, checksums, glob, random
+ * numbers, clock, log, assertions. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -31,7 +31,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
-/* Let absurd sizes be refused under the sanitizers too. */
+/* Makes sanitizers refuse absurd sizes, too. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
@@ -43,7 +43,7 @@ const char *__tsan_default_options(void) {
 
 /* ---- zmalloc ---- */
 
-/* malloc and free in a row may be dropped by the compiler, unless somebody could look. */
+/* The compiler may drop a malloc that is followed by its free, unless the pointer is visible to others. */
 static void *volatile seen;
 
 static void memoryIsAccounted(void **state) {
@@ -107,8 +107,8 @@ static void alignedBlocks(void **state) {
     assert_true(zmallocUsedMemory() == start);
 }
 
-/* Between the classes of small sizes, and between small and large: nothing of what was there is lost, and
- * every byte is counted. */
+/* Between the classes of small sizes, and between small and large, no contents are lost
+ * and every byte is counted. */
 static void reallocationsOfAllSizes(void **state) {
     (void)state;
     static const size_t sizes[] = {1,   8,   9,   24,  25,  120, 130,  200,
@@ -128,7 +128,7 @@ static void reallocationsOfAllSizes(void **state) {
     }
 }
 
-/* What zmallocSameRoom says is there can be written to, and freed by the new size. */
+/* The bytes that zmallocSameRoom reports can be written to, and freed by the new size. */
 static void roomForOtherSizes(void **state) {
     (void)state;
     for (size_t was = 1; was < 1100; was++) {
@@ -207,7 +207,8 @@ static void allocatorFigures(void **state) {
 
 /* ---- Hash ---- */
 
-/* From CPython 3.11+, whose hash(bytes) is SipHash-1-3, with PYTHONHASHSEED=0 (the key is then all zeros). */
+/* These values are from CPython 3.11+, whose hash(bytes) is SipHash-1-3, with PYTHONHASHSEED=0
+ * (the key is then all zeros). */
 static void hashOfKnownTexts(void **state) {
     (void)state;
     static const uint8_t zeros[16];
@@ -291,7 +292,7 @@ static void checksumsOfKnownTexts(void **state) {
     assert_int_equal(crc16("", 0), 0);
 }
 
-/* Of every length, by the definition, bit by bit. */
+/* Compares texts of every length with the definition, bit by bit. */
 static void checksumOfKeys(void **state) {
     (void)state;
     uint8_t text[100];
@@ -316,7 +317,7 @@ static void checksumsInPieces(void **state) {
         assert_true(crc64(crc64(0, text, cut), text + cut, sizeof(text) - cut) == whole);
 }
 
-/* Long ones are computed in another way than bytes one by one. */
+/* Long texts are computed in another way than byte by byte. */
 static void checksumsOfLongTexts(void **state) {
     (void)state;
     uint8_t text[1200];
@@ -347,8 +348,8 @@ static void sha1OfKnownTexts(void **state) {
     zfree(million);
 }
 
-/* The examples of FIPS 180-4; then every length around the ends of a block, by a digest of all digests (made
- * with Python's hashlib). */
+/* The examples of FIPS 180-4, then every length around the ends of a block, by a digest of all digests
+ * (made with Python's hashlib). */
 static void sha256OfKnownTexts(void **state) {
     (void)state;
     char hex[SHA256_HEX_LEN + 1], text[200];
@@ -456,7 +457,7 @@ static void globsWithoutCase(void **state) {
     assert_false(globMatch(strN("a\0b", 3), strN("a\0c", 3), false));
 }
 
-/* A matcher that backtracked to every star would not come back from this. */
+/* A matcher that backtracked to every star would not finish here. */
 static void globThatInvitesBacktracking(void **state) {
     (void)state;
     char text[3000], pattern[2001];
@@ -481,8 +482,8 @@ static void randomNumbersAreRepeatable(void **state) {
     assert_true(randomU64() != first[0]);
 }
 
-/* Chi-squared over 10 cells: with 9 degrees of freedom, above 40 happens once in 130,000;
- * the seed is fixed. */
+/* Chi-squared over 10 cells: with 9 degrees of freedom, above 40 happens once in
+ * 130,000; the seed is fixed. */
 static void randomNumbersAreEven(void **state) {
     (void)state;
     enum { CELLS = 10, DRAWS = 100000 };
@@ -502,7 +503,7 @@ static void randomNumbersAreEven(void **state) {
     }
     assert_true(sumBelow < 40 && sumReal < 40);
     for (int i = 0; i < 100; i++) assert_true(randomBelow(1) == 0);
-    /* 2^64 numbers over 3 * 2^62: every third result would come up twice as often, were none refused. */
+    /* For 2^64 numbers over 3 * 2^62, every third result would come twice as often if none were refused. */
     int thirds[3] = {0};
     for (int i = 0; i < 30000; i++) thirds[randomBelow((uint64_t)3 << 62) % 3]++;
     for (int i = 0; i < 3; i++) assert_true(abs(thirds[i] - 10000) < 500);
@@ -541,7 +542,7 @@ static void logBegin(void) {
     logSetLevel(LL_NOTICE);
 }
 
-/* Reads the log into buf, goes back to stdout. */
+/* Reads the log into buf and logs to stdout again. */
 static void logEnd(char *buf, size_t size) {
     FILE *f = fopen(logPath, "r");
     assert_non_null(f);
@@ -616,7 +617,7 @@ static void logFileThatCannotBeOpened(void **state) {
     memset(tooLong, 'x', sizeof(tooLong));
     tooLong[sizeof(tooLong) - 1] = '\0';
     assert_false(logSetFile(tooLong));
-    assert_int_equal(logOpenFd(), STDOUT_FILENO); /* neither file was taken */
+    assert_int_equal(logOpenFd(), STDOUT_FILENO); /* neither file was opened */
     logCloseFd(STDOUT_FILENO);
     assert_true(fcntl(STDOUT_FILENO, F_GETFD) != -1);
 }
@@ -676,8 +677,8 @@ static void failuresAbortWithAReport(void **state) {
     assert_non_null(strstr(text, "oom handler 1\n"));
 }
 
-/* Children of a process whose threads take the locks of this floor all the time: none may stay behind in a
- * child. */
+/* Children of a process whose threads take the locks of base/ all the time: no lock
+ * may stay held in a child. */
 static _Atomic bool busy;
 
 static void *askForMemoryUsed(void *arg) {

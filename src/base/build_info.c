@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* build_info.c - which build this is. Part of version.h. The Makefile knows, and compiles this file anew when
- * the answer changes. */
+/* build_info.c - which build this is. Part of version.h. The Makefile supplies the values and compiles this
+ * file again when they change. */
 #include "base/version.h"
 
 #ifndef BUILD_COMMIT

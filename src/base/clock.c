@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clock.c - time from the system's clocks; on Linux only that of CPU time enters the kernel. */
+/* clock.c - time from the system's clocks; on Linux only reading CPU time enters the kernel. */
 #include "base/clock.h"
 
 static int64_t clockUs(clockid_t id) {

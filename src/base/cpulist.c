@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 
-/* A number, and the text moves behind it. */
-static bool cpulistNumber(const char **p, long *n) {
+/* Parses a number and moves *p behind it. */
+static bool cpulistParseNumber(const char **p, long *n) {
     char *end;
     if (**p < '0' || **p > '9') return false;
     *n = strtol(*p, &end, 10);
@@ -19,17 +19,17 @@ static bool cpulistNumber(const char **p, long *n) {
     return *n < CPU_SETSIZE;
 }
 
-/* first[-last[:step]] */
+/* Parses first[-last[:step]]. */
 static bool cpulistAddRange(const char **p, cpu_set_t *set) {
     long first, last, step = 1;
-    if (!cpulistNumber(p, &first)) return false;
+    if (!cpulistParseNumber(p, &first)) return false;
     last = first;
     if (**p == '-') {
         ++*p;
-        if (!cpulistNumber(p, &last)) return false;
+        if (!cpulistParseNumber(p, &last)) return false;
         if (**p == ':') {
             ++*p;
-            if (!cpulistNumber(p, &step) || step == 0) return false;
+            if (!cpulistParseNumber(p, &step) || step == 0) return false;
         }
     }
     for (long cpu = first; cpu <= last; cpu += step) CPU_SET(cpu, set);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cpulist.h - which processors a thread may run on. A list is numbers and ranges, with a step if need be:
- * "0,2-5,8-20:2". */
+/* cpulist.h - the processors on which a thread may run. A list consists of numbers and ranges, with an
+ * optional step: "0,2-5,8-20:2". */
 #pragma once
 
-/* For the calling thread; children inherit it. NULL: nothing. A list that is none, or that the system
- * refuses, is told of in the log and ignored. */
+/* Applies a list to the calling thread, from which new threads inherit it. NULL: does nothing. A list that is
+ * malformed or that the system refuses is logged and ignored. */
 void cpulistApply(const char *list);

@@ -40,7 +40,7 @@ static void testOne(void **state) {
     assert_true(CPU_ISSET(firstAllowed(), &set));
 }
 
-/* Processors that the machine does not have are left out by the system. */
+/* The system leaves out processors that the machine does not have. */
 static void testRanges(void **state) {
     (void)state;
     const char *all[] = {"0-1023", "0-1022:2,1-1023:2", "0-500,501,502-1023"};
@@ -71,7 +71,7 @@ static void cpulistTestRefused(void **state) {
 int main(void) {
     cpu_set_t any;
     memset(&any, 0xff, sizeof any);
-    sched_setaffinity(0, sizeof any, &any); /* whatever we were started with */
+    sched_setaffinity(0, sizeof any, &any); /* whatever the list was at the start */
     all_there_are = cpulistTestNow();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testOne),

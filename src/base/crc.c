@@ -66,13 +66,13 @@ static uint64_t crcLookUp(uint64_t crc, const uint8_t *p, size_t len) {
 }
 
 #ifdef __x86_64__
-#define FOLD_MIN 256 /* bytes from which it pays */
+#define FOLD_MIN_BYTES 256 /* bytes from which folding pays */
 
 bool crc_can_fold;
 uint64_t crc16_factors[2];
-static uint64_t far_powers[2], near_powers[2]; /* over 64 bytes, over 16 */
+static uint64_t far_powers[2], near_powers[2]; /* for folding over 64 bytes, and over 16 */
 
-/* x^n modulo the polynomial, reflected. */
+/* Returns x^n modulo the polynomial, reflected. */
 static uint64_t crcPowerOfX(int n) {
     uint64_t power = 1ull << 63;
     for (; n > 0; n--) power = power & 1 ? power >> 1 ^ CRC64_POLY_REFLECTED : power >> 1;
@@ -80,7 +80,7 @@ static uint64_t crcPowerOfX(int n) {
 }
 
 static void crcDivideFor16(uint64_t factors[2]) {
-    unsigned rest = CRC16_POLY; /* x^16 is what x^64 of the quotient has taken */
+    unsigned rest = CRC16_POLY; /* x^16 is what the quotient's x^64 accounts for */
     for (int bit = 0; bit < 64; bit++) {
         unsigned carry = rest >> 15;
         factors[1] = factors[1] << 1 | carry;
@@ -107,7 +107,7 @@ FOLDING static inline __m128i crcFold(__m128i a, __m128i powers, __m128i next) {
     return _mm_xor_si128(_mm_xor_si128(lo, hi), next);
 }
 
-/* At least 64 bytes. */
+/* Folds at least 64 bytes. */
 FOLDING static uint64_t crcFoldAll(uint64_t crc, const uint8_t *p, size_t len) {
     __m128i a[4], powers = crcLoad(far_powers);
     for (int i = 0; i < 4; i++) a[i] = crcLoad(p + 16 * i);
@@ -127,7 +127,7 @@ FOLDING static uint64_t crcFoldAll(uint64_t crc, const uint8_t *p, size_t len) {
 
 uint64_t crc64(uint64_t crc, const void *data, size_t len) {
 #ifdef __x86_64__
-    if (len >= FOLD_MIN && crc_can_fold) return crcFoldAll(crc, data, len);
+    if (len >= FOLD_MIN_BYTES && crc_can_fold) return crcFoldAll(crc, data, len);
 #endif
     return crcLookUp(crc, data, len);
 }

@@ -32,12 +32,12 @@
 #define EXPONENT_BIAS (1023 + MANTISSA_BITS)
 #define HIDDEN_BIT    ((uint64_t)1 << MANTISSA_BITS)
 
-/* What is not an integer is written without an exponent when that takes few digits: up to so many zeros
- * behind its own digits, up to so many decimals, or a first digit this close to the point. */
+/* A number that is not an integer is written without an exponent when that takes few digits: at most so many
+ * zeros behind its own digits, at most so many decimals, or a first digit this close to the point. */
 #define ZEROS_MAX    7
 #define DECIMALS_MAX 6
 #define NEAR_POINT   3
-/* Integers up to here (2^62) print all their digits. */
+/* Integers up to this (2^62) are printed with all their digits. */
 #define INTEGER_LIMIT 4611686018427387904.0
 
 struct u128 {
@@ -56,7 +56,7 @@ struct decimal {
 
 static struct u128 powers[POWER_MAX - POWER_MIN + 1];
 
-/* The leading 128 bits of a number of 32-bit words, the least significant first; then plus one. */
+/* Returns the leading 128 bits of a number of 32-bit words, the least significant word first, plus one. */
 static struct u128 dtoaLeadingBits(const uint32_t *words) {
     int top = BIG_WORDS - 1;
     while (words[top] == 0) top--;
@@ -68,8 +68,8 @@ static struct u128 dtoaLeadingBits(const uint32_t *words) {
     return (struct u128){(uint64_t)(bits >> 64), (uint64_t)bits};
 }
 
-/* Dividing by ten over and over, dropping the remainder each time, is the same as dividing once by the power
- * and dropping the remainder. */
+/* Dividing by ten repeatedly and dropping each remainder is the same as dividing once by the power
+ * and dropping its remainder. */
 __attribute__((constructor)) static void dtoaPowersCompute(void) {
     uint32_t up[BIG_WORDS] = {1}, down[BIG_WORDS] = {0};
     down[BIG_WORDS - 1] = (uint32_t)1 << 31;
@@ -106,23 +106,23 @@ static int dtoaFloorLog2Pow10(int e) {
     return (e * 1741647) >> 19;
 }
 
-/* floor(g * x / 2^128), with the last bit set when bits that count were cut off. g is up to one too large, so
- * the bits cut off may come out up to one too large as well. */
+/* Returns floor(g * x / 2^128), with the last bit set when significant bits were cut off. g is up to one too
+ * large, so the bits cut off may come out up to one too large as well. */
 static inline uint64_t dtoaRoundToOdd(struct u128 g, uint64_t x) {
     unsigned __int128 low = (unsigned __int128)g.lo * x;
     unsigned __int128 sum = (unsigned __int128)g.hi * x + (uint64_t)(low >> 64);
     return (uint64_t)(sum >> 64) | ((uint64_t)sum > 1);
 }
 
-/* Of the candidates `low` and `low + step`, the one inside the interval, whose bounds are in quarters; 0 when
- * both are, or neither. */
+/* Returns which of `low` and `low + step` is inside the interval, whose bounds are in quarters; 0
+ * when both are, or neither. */
 static inline uint64_t dtoaOnlyOneInside(uint64_t low, uint64_t step, uint64_t lower, uint64_t upper) {
     bool lowInside = lower <= 4 * low, highInside = 4 * (low + step) <= upper;
     if (lowInside == highInside) return 0;
     return lowInside ? low : low + step;
 }
 
-/* v = c * 2^q, positive and finite. */
+/* Returns the shortest decimal for v = c * 2^q, positive and finite. */
 static struct decimal dtoaShortest(uint64_t c, int q, bool lowerIsCloser) {
     int k = lowerIsCloser ? dtoaFloorLog10ThreeQuartersPow2(q) : dtoaFloorLog10Pow2(q);
     int shift = q + dtoaFloorLog2Pow10(-k) + 1;
@@ -140,7 +140,7 @@ static struct decimal dtoaShortest(uint64_t c, int q, bool lowerIsCloser) {
     }
     uint64_t ones = dtoaOnlyOneInside(s, 1, lower, upper);
     if (ones) return (struct decimal){ones, k};
-    /* Both are inside: the closer one, the even one on a tie. */
+    /* Both are inside: the closer one is taken, the even one on a tie. */
     uint64_t middle = 4 * s + 2;
     bool down = quarters < middle || (quarters == middle && s % 2 == 0);
     return (struct decimal){down ? s : s + 1, k};
@@ -166,7 +166,7 @@ static char *dtoaPutBytes(char *p, const char *bytes, int n) {
     return p + n;
 }
 
-/* d.ddde+X, the exponent signed, without leading zeros. */
+/* Writes d.ddde+X, the exponent signed and without leading zeros. */
 static char *dtoaPutScientific(char *p, const char *digits, int n, int exponent) {
     *p++ = digits[0];
     if (n > 1) {

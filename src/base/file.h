@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* file.h - small files as a whole: read one, and replace one so that a crash leaves the old or the new. */
+/* file.h - small files: reads one whole, and replaces one so that a crash leaves the old or the new. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,14 +7,15 @@
 
 #include "base/sds.h"
 
-/* All bytes of the file; NULL and errno when it cannot be read. *mode (may be NULL): its permissions. */
+/* Returns all bytes of the file; NULL and errno when it cannot be read. *mode (may be NULL): its
+ * permissions. */
 sds fileRead(const char *path, mode_t *mode);
-/* Writes a temporary file beside it, syncs it, and renames it over `path`; the folder is synced, too. False
- * and errno: `path` is as it was. */
+/* Writes a temporary file beside `path`, syncs it, renames it to `path` and syncs the folder. False and
+ * errno: `path` is unchanged. */
 bool fileReplace(const char *path, struct str text, mode_t mode);
-/* Names in this folder, or in that of this file, last through a crash. False: errno. File systems that cannot
- * (EINVAL) pass. */
+/* Syncs this folder, or the one of this file, so that names in it survive a crash. False: errno. File systems
+ * that cannot do this (EINVAL) count as success. */
 bool fileSyncFolder(const char *folder);
 bool fileSyncFolderOf(const char *path);
-/* Gives the file to that group. False: errno, EINVAL when there is no such group. */
+/* Changes the group of the file. False: errno, EINVAL when there is no such group. */
 bool fileSetGroup(const char *path, const char *group);

@@ -17,14 +17,14 @@ static unsigned char globFold(char c, bool nocase) {
     return nocase && c >= 'A' && c <= 'Z' ? (unsigned char)(c | 0x20) : (unsigned char)c;
 }
 
-/* One byte of a bracket, with its backslash taken off. Returns what follows. */
+/* Reads one byte of a bracket without its backslash. Returns what follows. */
 static const char *globClassByte(const char *p, const char *end, bool nocase, unsigned char *out) {
     if (*p == '\\' && end - p >= 2) p++;
     *out = globFold(*p, nocase);
     return p + 1;
 }
 
-/* Is c in the bracket that opens just before p? *next is what follows the bracket. */
+/* Returns whether c is in the bracket that opens just before p. *next is what follows the bracket. */
 static bool globMatchClass(const char *p, const char *end, char byte, bool nocase, const char **next) {
     unsigned char c = globFold(byte, nocase);
     bool negated = p < end && *p == '^', found = false;
@@ -49,7 +49,8 @@ static bool globMatchClass(const char *p, const char *end, char byte, bool nocas
     return found != negated;
 }
 
-/* Does the pattern's element at p, which is not a star, match the byte? *next is the element after it. */
+/* Returns whether the pattern's element at p, which is not a star, matches the byte. *next
+ * is the element after it. */
 static bool globMatchOne(const char *p, const char *end, char byte, bool nocase, const char **next) {
     switch (*p) {
     case '?': *next = p + 1; return true;
@@ -65,20 +66,20 @@ static bool globMatchOne(const char *p, const char *end, char byte, bool nocase,
 bool globMatch(struct str pattern, struct str text, bool nocase) {
     const char *p = pattern.ptr, *pEnd = p + pattern.len;
     const char *t = text.ptr, *tEnd = t + text.len;
-    const char *afterStar = NULL, *starTook = NULL; /* the last star has taken up to starTook */
+    const char *after_star = NULL, *star_took = NULL; /* the last star has taken the text up to star_took */
     if (!text.len) return !pattern.len;
     while (t < tEnd) {
         const char *next;
         if (p < pEnd && *p == '*') {
-            afterStar = ++p;
-            starTook = t;
+            after_star = ++p;
+            star_took = t;
             if (p == pEnd) return true;
         } else if (p < pEnd && globMatchOne(p, pEnd, *t, nocase, &next)) {
             p = next;
             t++;
-        } else if (afterStar) {
-            p = afterStar;
-            t = ++starTook;
+        } else if (after_star) {
+            p = after_star;
+            t = ++star_took;
         } else {
             return false;
         }

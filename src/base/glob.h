@@ -6,5 +6,6 @@
 
 #include "base/str.h"
 
-/* Linear in practice: backtracks to the last '*' only, so no pattern takes exponential time. */
+/* Returns whether text matches. Linear in practice, as it only backtracks to the last '*': no
+ * pattern takes exponential time. */
 bool globMatch(struct str pattern, struct str text, bool nocase);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_function.h - the keyed hash of all tables: SipHash-1-3 (Aumasson and Bernstein 2012), seeded once at
- * start, so that a client cannot choose colliding keys. */
+/* hash_function.h - the keyed hash of all tables: SipHash-1-3 (Aumasson and Bernstein 2012). It is seeded
+ * once at start, so that a client cannot choose colliding keys. */
 #pragma once
 
 #include <stddef.h>

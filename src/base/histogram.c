@@ -64,7 +64,8 @@ uint64_t histogramHighest(const struct histogram *h, int index) {
     return histogramLowest(h, index) + (UINT64_C(1) << histogramShiftOf(h, index)) - 1;
 }
 
-/* The first bucket from i on that has been allocated, h->buckets when there is none: most have not. */
+/* Returns the first bucket from i on that has been allocated, h->buckets when there is
+ * none. Most have not been. */
 static inline int histogramAllocatedFrom(const struct histogram *h, int i) {
     while (i < h->buckets && !h->chunks[i >> h->bits]) i = ((i >> h->bits) + 1) << h->bits;
     return i;

@@ -15,7 +15,7 @@
 #define BITS 7
 #define MAX  UINT64_C(1000000000)
 
-/* The buckets follow each other without a gap or an overlap, and are no wider than promised. */
+/* The buckets have no gaps and do not overlap, and are no wider than promised. */
 static void testBucketsTile(void **state) {
     (void)state;
     struct histogram *h = histogramCreate(BITS, MAX);

@@ -5,14 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The bytes of the character at the start of `text`; 0: it is not UTF-8 (RFC 3629, section 4). */
+/* Returns the number of bytes of the character at the start of `text`; 0: it is not
+ * UTF-8 (RFC 3629, section 4). */
 static size_t jsonEscapeUtf8Length(struct str text) {
     const unsigned char *p = (const unsigned char *)text.ptr;
-    unsigned char lead = *p, low = 0x80, high = 0xbf; /* of the second byte */
+    unsigned char lead = *p, low = 0x80, high = 0xbf; /* bounds of the second byte */
     if (lead < 0x80) return 1;
     size_t len = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
     if (lead < 0xc2 || lead > 0xf4 || text.len < len) return 0;
-    if (lead == 0xe0) low = 0xa0;  /* not longer than need be */
+    if (lead == 0xe0) low = 0xa0;  /* no overlong form */
     if (lead == 0xed) high = 0x9f; /* no surrogates */
     if (lead == 0xf0) low = 0x90;
     if (lead == 0xf4) high = 0x8f; /* nothing beyond U+10FFFF */
@@ -28,7 +29,7 @@ static char *jsonEscapeHexDigits(char *dst, unsigned char byte) {
     return dst;
 }
 
-/* One byte that cannot stand for itself. */
+/* Writes one byte that has to be escaped. */
 static char *jsonEscapeByte(char *dst, unsigned char byte) {
     static const char bytes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     const char *known = byte ? strchr(bytes, byte) : NULL;

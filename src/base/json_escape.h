@@ -6,7 +6,7 @@
 
 #define JSON_ESCAPE_MAX 6 /* bytes that one byte of text may become */
 
-/* Writes what stands in `text`, escaped, into the `room` bytes at dst, and takes that off the front of
- * `text`: all of it, when there are JSON_ESCAPE_MAX bytes for each of its own. Bytes that are not UTF-8
- * become the four characters \xHH. Returns the length. Async-signal-safe. */
+/* Writes the bytes of `text`, escaped, to the `room` bytes at dst and removes them from the front of `text`.
+ * All of them fit when there are JSON_ESCAPE_MAX bytes for each. Bytes that are not UTF-8 become the four
+ * characters \xHH. Returns the length. Async-signal-safe. */
 size_t jsonEscape(char *dst, size_t room, struct str *text);

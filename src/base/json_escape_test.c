@@ -44,11 +44,12 @@ static void jsonEscapeTestUtf8(void **state) {
                       "a"),
                   "\\\\xe2\\\\x82"
                   "a");
-    assertEscaped(strN("\xe2\x82\xac", 2), "\\\\xe2\\\\x82"); /* what is behind the end is not read */
+    assertEscaped(strN("\xe2\x82\xac", 2), "\\\\xe2\\\\x82"); /* bytes behind the end are not read */
 }
 
-/* Every byte, in rooms of every size: never more than the room, never a part of an escape, all in the end. */
-static void testRooms(void **state) {
+/* Escapes every byte into spaces of every size: never more than the space, never a part of an escape,
+ * and everything in the end. */
+static void testSpacesOfAllSizes(void **state) {
     (void)state;
     char all[256], whole[sizeof all * JSON_ESCAPE_MAX], pieces[sizeof whole];
     for (size_t i = 0; i < sizeof all; i++) all[i] = (char)i;
@@ -74,7 +75,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testEscapes),
         cmocka_unit_test(jsonEscapeTestUtf8),
-        cmocka_unit_test(testRooms),
+        cmocka_unit_test(testSpacesOfAllSizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,10 @@
 
 #define KEY_SLOTS 16384
 
-/* CRC16 of the key, or of what is between the first { and the next }, unless that is empty. */
+/* Returns the CRC16 of the key, or of what is between the first { and the next }, unless that is
+ * empty, modulo KEY_SLOTS. */
 int keySlot(struct str key);
-/* hashBytes, with the slot in place of its lowest bits. */
+/* Returns hashBytes with the slot in place of its lowest bits. */
 uint64_t keySlotHash(struct str key);
-/* The slot of all keys that match this glob pattern; -1: they may be of several. */
+/* Returns the slot of all keys that match this glob pattern; -1: they may have different slots. */
 int patternSlot(struct str pattern);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* key_slot_test.c - slots of keys that a living server has told, and what the braces do. */
+/* key_slot_test.c - slots that a running server reported for keys, and the effect of braces. */
 #include "base/key_slot.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void aTagThatIsNotClosedOrEmptyIsNone(void **state) {
                          keySlotTestSlotOf("user")); /* the first braces are empty: no tag */
 }
 
-/* Keys in blocks of their own, as long as they are, so that a sanitizer sees what is read beyond them. */
+/* Each key is in a block of its exact length, so that a sanitizer sees reads beyond it. */
 static void nothingBehindAKeyIsRead(void **state) {
     (void)state;
     static const char text[] = "{ab}c{";
@@ -63,7 +63,7 @@ static void nothingBehindAKeyIsRead(void **state) {
     assert_int_equal(keySlot(strN("a\0{user}", 8)), keySlotTestSlotOf("user"));
 }
 
-/* In a key of any length, wherever the tag stands, and whatever bytes there are besides. */
+/* Tags are found in keys of any length, at any place, whatever the other bytes are. */
 static void tagsAreFoundEverywhere(void **state) {
     (void)state;
     char key[80];
@@ -72,14 +72,14 @@ static void tagsAreFoundEverywhere(void **state) {
         for (size_t at = 0; at + 3 <= len; at++) {
             for (size_t i = 0; i < len; i++) {
                 key[i] = (char)(i * 7 + at);
-                if (key[i] == '{') key[i] = i < at ? '}' : '{'; /* those before the tag or behind it */
+                if (key[i] == '{') key[i] = i < at ? '}' : '{'; /* braces before or behind the tag */
             }
             memcpy(key + at, "{q}", 3);
             assert_int_equal(keySlot(strN(key, len)), slot);
             key[at] = '|'; /* next to '{', as is 'z' */
             for (size_t i = 0; i < len; i++) key[i] = key[i] == '{' ? 'z' : key[i];
             assert_int_equal(keySlot(strN(key, len)), crc16(key, len) & (KEY_SLOTS - 1));
-            key[at] = '{', key[at + 2] = '!'; /* it is not closed, unless by one far behind */
+            key[at] = '{', key[at + 2] = '!'; /* the tag is not closed */
             for (size_t i = at; i < len; i++) key[i] = key[i] == '}' ? ')' : key[i];
             assert_int_equal(keySlot(strN(key, len)), crc16(key, len) & (KEY_SLOTS - 1));
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* linked_list.h - intrusive doubly linked ring: embed a `struct listNode`, get your struct back with
- * listEntry(). All O(1). */
+/* linked_list.h - an intrusive doubly linked ring: embed a `struct listNode` and get your struct back with
+ * listEntry(). All operations are O(1). */
 #pragma once
 
 #include <stdbool.h>
@@ -37,7 +37,7 @@ static inline void listAddTail(struct list *l, struct listNode *n) {
 static inline void listAddHead(struct list *l, struct listNode *n) {
     listInsertBefore(l, l->head.next, n);
 }
-/* Leaves n->next NULL, so that listLinked() tells. */
+/* Sets n->next to NULL, which listLinked() checks. */
 static inline void listRemove(struct list *l, struct listNode *n) {
     n->prev->next = n->next;
     n->next->prev = n->prev;
@@ -47,7 +47,7 @@ static inline void listRemove(struct list *l, struct listNode *n) {
 static inline bool listLinked(const struct listNode *n) {
     return n->next != NULL;
 }
-/* It was linked, and its memory has been copied here. */
+/* Updates the neighbours of a linked node whose memory has been copied to n. */
 static inline void listNodeMoved(struct listNode *n) {
     n->prev->next = n->next->prev = n;
 }

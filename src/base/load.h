@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* load.h - words of bytes at any address, the lowest byte first. */
+/* load.h - loads words from any address, the lowest byte first. */
 #pragma once
 
 #include <endian.h>

@@ -4,13 +4,12 @@
  *     1234:M 05 Mar 2025 14:03:11.045 * Ready to accept connections
  *     pid:role   day and time in ms   level  message
  *
- * A message is put together in memory and written with one write(2) to a descriptor opened for append, so
- * lines of several threads and processes do not mix and a rotated file is let go at once. There is one lock,
- * held over localtime_r() and across fork(): a child forked while another thread is in there would otherwise
- * wait forever for libc's own lock of the time zone.
+ * A message is formatted in memory and written with one write(2) to a descriptor opened for append, so lines
+ * of several threads and processes do not mix, and a rotated file is closed at once. One lock is held over
+ * localtime_r() and across fork(): otherwise a child that is forked while another thread is in localtime_r()
+ * would wait forever for libc's own lock of the time zone.
  *
- * This is nearly the lowest file of all: the allocator's facade logs when it fails, so what is needed here
- * for the time of one message comes from malloc. */
+ * The allocator logs when it fails, so the memory for a message comes from malloc. */
 #define _GNU_SOURCE /* stpcpy, mempcpy */
 #include "base/log.h"
 
@@ -31,7 +30,7 @@
 
 #define LOG_STACK_SIZE 2048 /* longer messages are formatted on the heap */
 
-static _Atomic int minimumLevel = LL_NOTICE; /* written by the main thread, read by all */
+static _Atomic int minimum_level = LL_NOTICE; /* written by the main thread, read by all */
 static _Atomic char role = 'M';
 static _Atomic enum logFormat format;
 static _Atomic enum logTimestamp timestamp;
@@ -40,28 +39,28 @@ static bool to_syslog;
 static const char *syslog_ident;
 static int syslog_facility;
 
-static pthread_mutex_t timeLock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t time_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void logTimeLockTake(void) {
-    pthread_mutex_lock(&timeLock);
+static void logTakeTimeLock(void) {
+    pthread_mutex_lock(&time_lock);
 }
-static void logTimeLockRelease(void) {
-    pthread_mutex_unlock(&timeLock);
+static void logReleaseTimeLock(void) {
+    pthread_mutex_unlock(&time_lock);
 }
 __attribute__((constructor)) static void logStart(void) {
-    pthread_atfork(logTimeLockTake, logTimeLockRelease, logTimeLockRelease);
+    pthread_atfork(logTakeTimeLock, logReleaseTimeLock, logReleaseTimeLock);
 }
 
-static size_t logTimePrint(char *dst, size_t size) {
+static size_t logPrintTime(char *dst, size_t size) {
     struct timeval now;
     struct tm local;
     gettimeofday(&now, NULL);
     int ms = (int)(now.tv_usec / 1000);
     if (timestamp == LOG_TIME_MILLISECONDS)
         return (size_t)snprintf(dst, size, "%lld%03d", (long long)now.tv_sec, ms);
-    logTimeLockTake();
+    logTakeTimeLock();
     localtime_r(&now.tv_sec, &local);
-    logTimeLockRelease();
+    logReleaseTimeLock();
     bool iso = timestamp == LOG_TIME_ISO8601;
     size_t n = strftime(dst, size, iso ? "%Y-%m-%dT%H:%M:%S." : "%d %b %Y %H:%M:%S.", &local);
     n += (size_t)snprintf(dst + n, size - n, "%03d", ms);
@@ -81,11 +80,11 @@ static const char *logRoleName(void) {
     }
 }
 
-/* The prefix of a message, with the blank after it. Returns its length. */
-static size_t logPrefixPrint(char *dst, size_t size, int level) {
+/* Writes the prefix of a message, with the blank after it. Returns its length. */
+static size_t logPrintPrefix(char *dst, size_t size, int level) {
     static const char *const levels[] = {"debug", "info", "notice", "warning"};
     char time[64];
-    logTimePrint(time, sizeof time);
+    logPrintTime(time, sizeof time);
     if (format == LOG_LOGFMT) {
         return (size_t)snprintf(dst, size, "pid=%d role=%s timestamp=\"%s\" level=%s message=\"",
                                 (int)getpid(), logRoleName(), time, levels[level]);
@@ -100,7 +99,7 @@ static size_t logPrefixPrint(char *dst, size_t size, int level) {
 
 #define JSON_END "\"}\n"
 
-/* The prefix of a line of a signal handler. No time is in it, as the time zone is behind a lock. */
+/* Writes the prefix of a line of a signal handler. It has no time, as the time zone is behind a lock. */
 static size_t logSignalPrefix(char *dst) {
     char *p = stpcpy(dst, "{\"pid\":"), digits[16], *d = digits + sizeof digits;
     for (unsigned pid = (unsigned)getpid(); pid; pid /= 10) *--d = (char)('0' + pid % 10);
@@ -109,8 +108,8 @@ static size_t logSignalPrefix(char *dst) {
     return (size_t)(p - dst);
 }
 
-/* In logfmt the message is a value in quotes, on one line. */
-static void logTame(char *text, size_t len) {
+/* In logfmt the message is a value in quotes, on one line: replaces quotes and line ends. */
+static void logReplaceQuotes(char *text, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (text[i] == '"')
             text[i] = '\'';
@@ -122,13 +121,13 @@ static void logTame(char *text, size_t len) {
 static void logWrite(const char *p, size_t len) {
     int fd = logOpenFd();
     if (fd == -1) return;
-    fdWriteAll(fd, strN(p, len)); /* nobody is left to tell when that fails */
+    fdWriteAll(fd, strN(p, len)); /* a failure cannot be reported anywhere */
     logCloseFd(fd);
 }
 
 static const int syslog_levels[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
 
-/* As an object, which is cut short without memory for all of it. */
+/* Writes an object, which is cut when there is no memory for all of it. */
 static void logWriteJson(const char *prefix, size_t len, struct str message) {
     char stack[LOG_STACK_SIZE];
     size_t room = len + message.len * JSON_ESCAPE_MAX + sizeof JSON_END;
@@ -141,7 +140,8 @@ static void logWriteJson(const char *prefix, size_t len, struct str message) {
     free(heap);
 }
 
-/* Text that is lines already, as an object for each of them; a very long one goes on in the next. */
+/* Writes text that consists of lines as an object for each line; a very long line
+ * continues in the next object. */
 static void logWriteJsonLines(const char *prefix, size_t prefix_len, struct str text) {
     char line[LOG_STACK_SIZE];
     memcpy(line, prefix, prefix_len);
@@ -161,7 +161,7 @@ static void logWriteJsonLines(const char *prefix, size_t prefix_len, struct str 
     }
 }
 
-/* The line of a message that is printed behind its prefix, with room for two bytes more. */
+/* Writes the line of a message, which has been printed behind its prefix with space for two more bytes. */
 static void logWriteLine(char *text, size_t prefix, size_t len, bool raw) {
     if (format == LOG_JSON) {
         (raw ? logWriteJsonLines : logWriteJson)(text, prefix, strN(text + prefix, len));
@@ -172,7 +172,7 @@ static void logWriteLine(char *text, size_t prefix, size_t len, bool raw) {
         return;
     }
     if (format == LOG_LOGFMT) {
-        logTame(text + prefix, len);
+        logReplaceQuotes(text + prefix, len);
         text[prefix + len++] = '"';
     }
     text[prefix + len++] = '\n';
@@ -182,11 +182,11 @@ static void logWriteLine(char *text, size_t prefix, size_t len, bool raw) {
 void serverLogV(int level, const char *fmt, va_list ap) {
     bool raw = level & LL_RAW;
     level &= ~LL_RAW;
-    if (level < minimumLevel || level >= LL_NOTHING) return;
+    if (level < minimum_level || level >= LL_NOTHING) return;
 
-    int savedErrno = errno; /* callers log, then look */
+    int saved_errno = errno; /* callers log before they look at it */
     char stack[LOG_STACK_SIZE], *text = stack, *heap = NULL;
-    size_t prefix = logPrefixPrint(stack, sizeof(stack), level), room = sizeof(stack) - prefix - 1;
+    size_t prefix = logPrintPrefix(stack, sizeof(stack), level), room = sizeof(stack) - prefix - 1;
     va_list again;
     va_copy(again, ap);
     int printed = vsnprintf(stack + prefix, room - 1, fmt, ap);
@@ -205,7 +205,7 @@ void serverLogV(int level, const char *fmt, va_list ap) {
     if (to_syslog) syslog(syslog_levels[level], "%.*s", (int)len, text + prefix);
     logWriteLine(text, prefix, len, raw);
     free(heap);
-    errno = savedErrno;
+    errno = saved_errno;
 }
 
 void serverLog(int level, const char *fmt, ...) {
@@ -216,21 +216,21 @@ void serverLog(int level, const char *fmt, ...) {
 }
 
 void serverLogFromSignal(const char *text) {
-    int savedErrno = errno;
+    int saved_errno = errno;
     char prefix[128];
     if (format == LOG_JSON)
         logWriteJsonLines(prefix, logSignalPrefix(prefix), strOf(text));
     else
         logWrite(text, strlen(text));
-    errno = savedErrno;
+    errno = saved_errno;
 }
 
 void logSetLevel(int level) {
-    minimumLevel = level;
+    minimum_level = level;
 }
 
 int logGetLevel(void) {
-    return minimumLevel;
+    return minimum_level;
 }
 
 bool logSetFile(const char *file) {

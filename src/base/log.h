@@ -15,24 +15,26 @@ void serverLogV(int level, const char *fmt, va_list ap);
 /* Async-signal-safe: writes lines to the log without prefix, formatting or locks. */
 void serverLogFromSignal(const char *text);
 
-void logSetLevel(int level); /* messages below are dropped; default LL_NOTICE */
+void logSetLevel(int level); /* lower messages are dropped; default LL_NOTICE */
 int logGetLevel(void);
-bool logSetFile(const char *path); /* "" is stdout. Opened for each message, as users rotate by renaming.
-                                      False and errno when it cannot be opened for append; then unchanged. */
-void logSetRole(char role);        /* 'M' at start */
+/* "" is stdout. The file is opened for each message, as users rotate it by renaming. False and errno when it
+ * cannot be opened for append; nothing changes then. */
+bool logSetFile(const char *path);
+void logSetRole(char role); /* 'M' at start */
 
-/* How a line looks: the classic one above, logfmt: pid=1 role=primary timestamp="..." level=notice
- * message="...", or an object of JSON with the same fields. As JSON, what comes without a prefix is an object
- * for each line, too; what a signal handler writes has no timestamp. */
+/* The form of a line: the classic one above, logfmt (pid=1 role=primary timestamp="..." level=notice
+ * message="..."), or a JSON object with the same fields. In JSON, text without a prefix becomes an object for
+ * each line, too; what a signal handler writes has no timestamp. */
 enum logFormat { LOG_LEGACY, LOG_LOGFMT, LOG_JSON };
 void logSetFormat(enum logFormat format);
-/* The time in it: local time as above, 2025-03-05T14:03:11.045+01:00, or milliseconds since the epoch. */
+/* The form of the time: local time as above, 2025-03-05T14:03:11.045+01:00, or
+ * milliseconds since the epoch. */
 enum logTimestamp { LOG_TIME_LEGACY, LOG_TIME_ISO8601, LOG_TIME_MILLISECONDS };
 void logSetTimestamp(enum logTimestamp timestamp);
-/* Messages go to the system's log, too. ident must stay. Once, at start. */
+/* Sends messages to the system's log, too; called once at start. ident must stay valid. */
 void logOpenSyslog(const char *ident, int facility);
-/* After its descriptor has been closed with all others (in a fork child), before another one takes its
- * number. */
+/* Opens the system's log again in a fork child that has closed all descriptors, before
+ * another file takes its number. */
 void logReopenSyslog(void);
-int logOpenFd(void); /* descriptor to write to now; close with logCloseFd */
+int logOpenFd(void); /* returns a descriptor to write to; close it with logCloseFd */
 void logCloseFd(int fd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log_limit.h - log messages that a peer can cause as often as it likes: it must not fill the disk with them.
+/* log_limit.h - limits log messages that a peer can cause as often as it likes, so that
+ * they do not fill the disk.
  *
- * Of one kind, LOG_LIMIT_LINES are logged in LOG_LIMIT_MS. Those held back are counted, so that the next one
- * that is logged can say how many there were. */
+ * LOG_LIMIT_LINES messages of one kind are logged in LOG_LIMIT_MS. The others are counted, and the next
+ * message that is logged says how many there were. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,13 +12,13 @@
 #define LOG_LIMIT_LINES 10
 #define LOG_LIMIT_MS    10000
 
-struct logLimit { /* of one kind; all 0 at first */
+struct logLimit { /* for one kind of message; initially all 0 */
     int64_t since_ms;
     unsigned lines, held;
 };
 
-/* May one more be logged? If so, *held is how many were not since the last one. A clock that was set back
- * begins anew. */
+/* Returns whether one more message may be logged. If so, *held is how many were held back since the last one.
+ * The limit starts anew when the clock was set back. */
 static inline bool logLimitAllows(struct logLimit *l, int64_t now_ms, unsigned *held) {
     if (now_ms - l->since_ms >= LOG_LIMIT_MS || now_ms < l->since_ms) {
         l->since_ms = now_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log_signal.c - see log_signal.h. A line put together with nothing but what a signal handler may call. */
+/* log_signal.c - see log_signal.h. Only functions that are allowed in a signal handler are used. */
 #define _GNU_SOURCE /* stpcpy */
 #include "base/log_signal.h"
 

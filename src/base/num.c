@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* num.c - numbers to text and back. Doubles are printed in dtoa.c.
  *
- * The ideas: integers are printed two digits at a time from a table of the hundred pairs, right to left, the
- * length being known; and read eight digits at a time, as lanes of one word. Short decimals are read as
+ * Three ideas: integers are printed two digits at a time from a table of the hundred pairs, right to left, as
+ * the length is known. They are read eight digits at a time, as lanes of one word. Short decimals are read as
  * integer / power of ten, which is correctly rounded when both are exact doubles (Clinger, "How to read
- * floating point numbers accurately", 1990); what is longer goes to strtod. */
+ * floating point numbers accurately", 1990); longer ones go to strtod. */
 #include "base/num.h"
 
 #include <errno.h>
@@ -19,40 +19,40 @@
 
 /* ---- Integers ---- */
 
-static const char digitPairs[201] =
+static const char digit_pairs[201] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
-#define FIXED17_BELOW 184 /* times 10^17 is below 2^64 */
+#define FIXED17_BELOW 184 /* a product with 10^17 is below 2^64 */
 #define FIXED17_SIZE  24  /* -183.99999999999999999 and a NUL */
 
-static const uint64_t powersOf10[] = {1,
-                                      10,
-                                      100,
-                                      1000,
-                                      10000,
-                                      100000,
-                                      1000000,
-                                      10000000,
-                                      100000000,
-                                      1000000000,
-                                      10000000000,
-                                      100000000000,
-                                      1000000000000,
-                                      10000000000000,
-                                      100000000000000,
-                                      1000000000000000,
-                                      10000000000000000,
-                                      100000000000000000,
-                                      1000000000000000000,
-                                      10000000000000000000u};
+static const uint64_t powers_of_10[] = {1,
+                                        10,
+                                        100,
+                                        1000,
+                                        10000,
+                                        100000,
+                                        1000000,
+                                        10000000,
+                                        100000000,
+                                        1000000000,
+                                        10000000000,
+                                        100000000000,
+                                        1000000000000,
+                                        10000000000000,
+                                        100000000000000,
+                                        1000000000000000,
+                                        10000000000000000,
+                                        100000000000000000,
+                                        1000000000000000000,
+                                        10000000000000000000u};
 
-/* 1233 / 4096 is just above log10(2): the bits of v give its digits, or one too many. */
+/* 1233 / 4096 is just above log10(2): the number of bits of v gives that of its digits, or one too many. */
 unsigned digits10(uint64_t v) {
     unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
     unsigned guess = bits * 1233 >> 12;
-    return guess + (v >= powersOf10[guess]) + (v == 0);
+    return guess + (v >= powers_of_10[guess]) + (v == 0);
 }
 
 unsigned ull2string(char *dst, uint64_t v) {
@@ -61,11 +61,11 @@ unsigned ull2string(char *dst, uint64_t v) {
     *p = '\0';
     while (v >= 100) {
         p -= 2;
-        memcpy(p, digitPairs + v % 100 * 2, 2);
+        memcpy(p, digit_pairs + v % 100 * 2, 2);
         v /= 100;
     }
     if (v >= 10)
-        memcpy(p - 2, digitPairs + v * 2, 2);
+        memcpy(p - 2, digit_pairs + v * 2, 2);
     else
         p[-1] = (char)('0' + v);
     return len;
@@ -77,13 +77,14 @@ unsigned ll2string(char *dst, int64_t v) {
     return 1 + ull2string(dst + 1, -(uint64_t)v);
 }
 
-/* True when all 8 bytes are '0'-'9': the high nibble is 3, and stays 3 when 6 is added. */
+/* Returns whether all 8 bytes are '0'-'9': the high nibble is 3, and stays 3 when 6 is added. */
 static inline bool numEightAreDigits(uint64_t x) {
     return ((x & 0xf0f0f0f0f0f0f0f0) | (((x + 0x0606060606060606) & 0xf0f0f0f0f0f0f0f0) >> 4)) ==
            0x3333333333333333;
 }
 
-/* The first digit is in the lowest byte: join neighbours to pairs, pairs to fours, fours to the eight. */
+/* Converts eight digits, the first in the lowest byte: joins neighbours to pairs, pairs to
+ * fours, fours to the eight. */
 static inline uint32_t numEightDigits(uint64_t x) {
     x &= 0x0f0f0f0f0f0f0f0f;
     x = (x * 10 + (x >> 8)) & 0x00ff00ff00ff00ff;
@@ -91,7 +92,7 @@ static inline uint32_t numEightDigits(uint64_t x) {
     return (uint32_t)(x * 10000 + (x >> 32));
 }
 
-/* 1 to 19 digits without a leading zero, unless it is all there is. They cannot overflow. */
+/* Parses 1 to 19 digits, which cannot overflow, without a leading zero unless it is the only digit. */
 static inline bool numParseDigits(const char *p, size_t n, uint64_t *out) {
     if (n - 1 >= 19 || (*p == '0' && n > 1)) return false;
     uint64_t v = 0;
@@ -132,8 +133,8 @@ bool string2ull(struct str s, uint64_t *out) {
 
 /* ---- Floating point ---- */
 
-/* [-] digits [. digits], with a mantissa below 2^53 and at most 22 digits after the point: that integer and
- * that power of ten are exact doubles. False when s is anything else. */
+/* Parses [-] digits [. digits] with a mantissa below 2^53 and at most 22 digits after the point: that integer
+ * and that power of ten are exact doubles. False when s has another form. */
 static bool numParseShortDecimal(struct str s, double *out) {
     static const double exactPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                          1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -165,7 +166,7 @@ static bool numParseShortDecimal(struct str s, double *out) {
     return true;
 }
 
-/* strtod and strtold skip blanks in front; ours do not. */
+/* strtod and strtold skip leading blanks; these functions do not. */
 static bool numStartsWithBlank(struct str s) {
     return s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r');
 }
@@ -211,16 +212,17 @@ bool string2ld(struct str s, long double *out) {
     return true;
 }
 
-/* Of small numbers, as coordinates are: v in units of 10^-17, rounded as printf does, to the nearest and to
- * the even one of two. False: it does not fit 64 bits, or has more digits than they hold. */
-static bool numInUnits17(long double v, uint64_t *units) {
+/* For small numbers such as coordinates: gives v in units of 10^-17, rounded as printf does, to
+ * the nearest and on a tie to the even one. False: the result does not fit 64 bits, or v has
+ * more digits than they hold. */
+static bool numToUnits17(long double v, uint64_t *units) {
 #ifdef __SIZEOF_INT128__
     if (!(v < FIXED17_BELOW)) return false;
     int exponent;
     long double bits = ldexpl(frexpl(v, &exponent), 64); /* v is bits / 2^shift */
     uint64_t whole = (uint64_t)bits;
     if ((long double)whole != bits) return false;
-    unsigned __int128 product = (unsigned __int128)whole * powersOf10[17];
+    unsigned __int128 product = (unsigned __int128)whole * powers_of_10[17];
     int shift = 64 - exponent;
     *units = 0;
     if (shift > 122) return true; /* the product is below 2^121 */
@@ -237,12 +239,12 @@ static bool numInUnits17(long double v, uint64_t *units) {
 
 static unsigned numUnits17ToString(char *dst, bool negative, uint64_t units) {
     char *p = dst;
-    uint64_t fraction = units % powersOf10[17];
+    uint64_t fraction = units % powers_of_10[17];
     if (negative && units) *p++ = '-';
-    p += ull2string(p, units / powersOf10[17]);
+    p += ull2string(p, units / powers_of_10[17]);
     if (fraction) {
         char *point = p;
-        p += ull2string(p, powersOf10[17] + fraction); /* with all its zeros in front */
+        p += ull2string(p, powers_of_10[17] + fraction); /* with all its leading zeros */
         *point = '.';
         while (p[-1] == '0') p--;
     }
@@ -253,7 +255,7 @@ static unsigned numUnits17ToString(char *dst, bool negative, uint64_t units) {
 unsigned ld2string(char *dst, size_t size, long double v) {
     serverAssert(size > sizeof "-inf" && !isnan(v));
     uint64_t units;
-    if (size >= FIXED17_SIZE && numInUnits17(fabsl(v), &units)) return numUnits17ToString(dst, v < 0, units);
+    if (size >= FIXED17_SIZE && numToUnits17(fabsl(v), &units)) return numUnits17ToString(dst, v < 0, units);
     if (isinf(v)) return (unsigned)snprintf(dst, size, v < 0 ? "-inf" : "inf");
     int printed = snprintf(dst, size, "%.17Lf", v);
     if (printed < 0 || (size_t)printed >= size) {
@@ -295,7 +297,7 @@ bool memtoull(struct str s, uint64_t *bytes) {
     return false;
 }
 
-/* From 1024 PiB on, plain bytes again. */
+/* From 1024 PiB on, plain bytes are printed again. */
 void bytesToHuman(char *buf, size_t size, uint64_t bytes) {
     unsigned bits = 64 - (unsigned)__builtin_clzll(bytes | 1), unit = (bits - 1) / 10;
     if (unit == 0 || unit > 5)

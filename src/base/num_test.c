@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* num_test.c - numbers to text and back: edges, what must be refused, and round trips of random values. */
+/* num_test.c - numbers to text and back: edges, refused texts, and round trips of random values. */
 #include "base/num.h"
 
 #include <float.h>
@@ -105,12 +105,12 @@ static void integersRefused(void **state) {
     assert_false(string2ull(STR("-1"), &u));
     assert_false(string2ll(strN("1\0", 2), &v));
     assert_true(v == 7);
-    /* A view ends where it says, not at a NUL. */
+    /* A view ends after its length, not at a NUL. */
     assert_true(string2ll(strN("1234", 2), &v));
     assert_true(v == 12);
 }
 
-/* Each byte in turn that is no digit, in the words of eight and in the rest. */
+/* Puts each byte that is no digit into each place, both within a word of eight and behind it. */
 static void integersWithAWrongByte(void **state) {
     (void)state;
     for (size_t at = 0; at < 18; at++) {
@@ -192,7 +192,7 @@ static void doublesPrinted(void **state) {
     for (size_t i = 0; i < COUNT(cases); i++) checkD2string(cases[i].v, cases[i].text);
 }
 
-/* How many significant digits the text has. */
+/* Returns how many significant digits the text has. */
 static int significantDigits(const char *text) {
     int n = 0, zeros = 0;
     for (; *text && *text != 'e'; text++) {
@@ -203,7 +203,7 @@ static int significantDigits(const char *text) {
     return n - zeros;
 }
 
-/* Reads back equal, and one digit less would not, whichever way it is rounded. */
+/* Checks that the text reads back equal, and that one digit less would not, however it is rounded. */
 static void checkShortest(double v) {
     char text[DOUBLE_STR_SIZE], shorter[64];
     unsigned n = d2string(text, v);
@@ -321,7 +321,7 @@ static void doublesRefused(void **state) {
     assert_true(string2ld(strN(tooLong + 1, sizeof(tooLong) - 1), &ld));
 }
 
-/* "%.17Lf" without its last zeros. */
+/* Compares with "%.17Lf" without trailing zeros. */
 static void assertLikePrintf(long double v) {
     char want[128], got[128];
     int len = snprintf(want, sizeof want, "%.17Lf", v);
@@ -333,7 +333,7 @@ static void assertLikePrintf(long double v) {
     assert_string_equal(got, strcmp(want, "-0") ? want : "0");
 }
 
-/* Numbers of all sizes, and those that lie between two. */
+/* Numbers of all sizes, and those halfway between two. */
 static void likePrintf(void) {
     for (int i = 0; i < 200000; i++) {
         long double v = ldexpl((long double)(int64_t)randomU64(), -55 - (int)randomBelow(70));

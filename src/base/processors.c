@@ -10,16 +10,16 @@
 #define PATH_MAX_LEN 1024
 #define TEXT_MAX     4096
 
-static const char *processorsReadText(const char *path, char *text, size_t room) {
+static const char *processorsReadText(const char *path, char *text, size_t size) {
     FILE *f = fopen(path, "re");
     if (!f) return NULL;
-    size_t n = fread(text, 1, room - 1, f);
+    size_t n = fread(text, 1, size - 1, f);
     fclose(f);
     text[n] = '\0';
     return text;
 }
 
-/* "quota period" of version 2, "max period" without a quota; version 1 has a file for each, and -1. */
+/* Version 2 has "quota period", or "max period" without a quota; version 1 has a file for each, and -1. */
 static int processorsQuotaIn(const char *folder, const char *v2_file) {
     char path[PATH_MAX_LEN + 64], text[TEXT_MAX];
     long long quota, period;
@@ -37,17 +37,17 @@ static int processorsQuotaIn(const char *folder, const char *v2_file) {
     return quota < period ? 1 : (int)(quota / period);
 }
 
-static int processorsLeast(int a, int b) {
+static int processorsMinQuota(int a, int b) {
     return !a || (b && b < a) ? b : a;
 }
 
-/* Of the group and of all above it, up to where they are mounted. */
+/* Returns the least quota of the group and of all groups above it, up to the mount point. */
 static int processorsQuotaUpwards(const char *mount, const char *group, int group_len, const char *v2_file) {
     char folder[PATH_MAX_LEN];
     int quota = 0;
     if (snprintf(folder, sizeof folder, "%s%.*s", mount, group_len, group) >= (int)sizeof folder) return 0;
     for (size_t top = strlen(mount);;) {
-        quota = processorsLeast(quota, processorsQuotaIn(folder, v2_file));
+        quota = processorsMinQuota(quota, processorsQuotaIn(folder, v2_file));
         char *slash = strrchr(folder, '/');
         if (!slash || (size_t)(slash - folder) < top) return quota;
         *slash = '\0';
@@ -63,7 +63,7 @@ static int processorsIsCpuController(const char *names, const char *end) {
     return 0;
 }
 
-/* Each line: number:controllers:path; that of version 2 has no controllers. */
+/* Each line is number:controllers:path; that of version 2 has no controllers. */
 int processorsQuota(const char *files, const char *cgroup) {
     int quota = 0;
     for (const char *line = cgroup; line && *line;) {
@@ -71,11 +71,11 @@ int processorsQuota(const char *files, const char *cgroup) {
         if (!path) return quota;
         int len = (int)strcspn(path + 1, "\n");
         if (path == names + 1) {
-            quota = processorsLeast(quota, processorsQuotaUpwards(files, path + 1, len, "cpu.max"));
+            quota = processorsMinQuota(quota, processorsQuotaUpwards(files, path + 1, len, "cpu.max"));
         } else if (processorsIsCpuController(names + 1, path)) {
             char mount[PATH_MAX_LEN];
             snprintf(mount, sizeof mount, "%s/%.*s", files, (int)(path - names - 1), names + 1);
-            quota = processorsLeast(quota, processorsQuotaUpwards(mount, path + 1, len, NULL));
+            quota = processorsMinQuota(quota, processorsQuotaUpwards(mount, path + 1, len, NULL));
         }
         line = path + 1 + len;
         if (*line) line++;
@@ -88,7 +88,7 @@ int processorsUsable(void) {
     char text[TEXT_MAX];
     int allowed = sched_getaffinity(0, sizeof set, &set) == -1 ? 1 : CPU_COUNT(&set);
     if (!processorsReadText("/proc/self/cgroup", text, sizeof text)) return allowed;
-    return processorsLeast(allowed, processorsQuota("/sys/fs/cgroup", text));
+    return processorsMinQuota(allowed, processorsQuota("/sys/fs/cgroup", text));
 }
 
 struct processorTime processorTimeOf(int tid) {

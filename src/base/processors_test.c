@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* processors_test.c - control groups as files of a folder; the account of a thread. */
+/* processors_test.c - control groups as files of a folder; the CPU time of a thread. */
 #define _GNU_SOURCE
 #include "base/processors.h"
 
@@ -60,7 +60,7 @@ static void aContainerSeesItsOwnGroupAtTheTop(void **state) {
     assert_int_equal(processorsQuota(root, "0::/\n"), 0);
 }
 
-static void theLeastOfAllGroupsAboveCounts(void **state) {
+static void theLeastQuotaOfAllGroupsAboveCounts(void **state) {
     (void)state;
     processorsTestPut("a/b/c", "cpu.max", "max 100000\n");
     processorsTestPut("a/b", "cpu.max", "800000 100000\n");
@@ -85,7 +85,7 @@ static void thisProcessHasOneAtLeast(void **state) {
     assert_true(processorsUsable() >= 1);
 }
 
-static void timeRunIsToldOf(void **state) {
+static void runTimeIsReported(void **state) {
     (void)state;
     struct processorTime before = processorTimeOf(gettid());
     if (!before.ran_ns) {
@@ -105,10 +105,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(withoutAFileThereIsNoQuota, newRoot, removeRoot),
         cmocka_unit_test_setup_teardown(aContainerSeesItsOwnGroupAtTheTop, newRoot, removeRoot),
-        cmocka_unit_test_setup_teardown(theLeastOfAllGroupsAboveCounts, newRoot, removeRoot),
+        cmocka_unit_test_setup_teardown(theLeastQuotaOfAllGroupsAboveCounts, newRoot, removeRoot),
         cmocka_unit_test_setup_teardown(versionOneHasAFolderForTheController, newRoot, removeRoot),
         cmocka_unit_test(thisProcessHasOneAtLeast),
-        cmocka_unit_test(timeRunIsToldOf),
+        cmocka_unit_test(runTimeIsReported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,8 @@
 /* random.c - random numbers.
  *
  * Each thread has the 256 bits of state of a xoshiro256** generator (Blackman and Vigna, "Scrambled linear
- * pseudorandom number generators", 2018), filled from the system at the first use; all zeros, the one state
- * that the generator cannot leave, means not seeded yet. Not for secrets: those come from randomBytes(). */
+ * pseudorandom number generators", 2018), filled from the system at the first use. All zeros, the one state
+ * that the generator cannot leave, means not seeded yet. Secrets must come from randomBytes() instead. */
 #include "base/random.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ uint64_t randomU64(void) {
     return result;
 }
 
-/* The high half of x * n is uniform once the few x are refused whose low half falls below 2^64 mod n (Lemire,
+/* The high half of x * n is uniform when the few x are refused whose low half is below 2^64 mod n (Lemire,
  * "Fast random integer generation in an interval", 2019). The division is rarely reached. */
 uint64_t randomBelow(uint64_t n) {
     debugAssert(n > 0);

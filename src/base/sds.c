@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sds.c - owned strings; sds.h draws the layout.
  *
- * The idea: one invariant ties a string to its block. The block was asked for with exactly
+ * The idea: one invariant ties a string to its block. The block was allocated with exactly
  *
  *     header size + alloc + 1
  *
- * bytes, so it can be freed with its size. Where a string grows, `alloc` is stretched to fill the allocator's
- * size class before asking, so the rounding is ours to use and the invariant still holds. */
+ * bytes, so it can be freed with its size. When a string grows, `alloc` is raised to fill the allocator's
+ * size class before the allocation, so the rounded part can be used and the invariant still holds. */
 #define _GNU_SOURCE /* memmem */
 #include "base/sds.h"
 
@@ -27,12 +27,12 @@ static size_t sdsHeaderSize(unsigned width) {
     return (2u << width) + 1;
 }
 
-/* The most that numbers of this width may say; of the widest, what is left of the address space. */
+/* Returns the largest number of this width; for the widest, what the address space allows. */
 static size_t sdsWidthMax(unsigned width) {
     return width == SDS_WIDTH_8 ? PTRDIFF_MAX / 2 : ((size_t)1 << (8u << width)) - 1;
 }
 
-/* The narrowest that can count to len. */
+/* Returns the narrowest width that can hold len. */
 static unsigned sdsWidthFor(size_t len) {
     unsigned width = SDS_WIDTH_1;
     while (width < SDS_WIDTH_8 && len > sdsWidthMax(width)) width++;
@@ -61,8 +61,9 @@ static size_t sdsBlockSize(unsigned width, size_t alloc) {
     return sdsHeaderSize(width) + alloc + 1;
 }
 
-/* Makes `block`, asked for with sdsBlockSize(width, alloc), a string of len bytes that are still to come. */
-static sds sdsBlockFormat(void *block, unsigned width, size_t alloc, size_t len) {
+/* Makes `block`, allocated with sdsBlockSize(width, alloc), a string of len bytes
+ * that are not written yet. */
+static sds sdsFormatBlock(void *block, unsigned width, size_t alloc, size_t len) {
     sds s = (char *)block + sdsHeaderSize(width);
     s[-1] = (char)width;
     sdsSetCapacity(s, alloc);
@@ -78,9 +79,9 @@ static sds sdsReallocate(sds s, size_t alloc) {
     serverAssert(alloc >= len);
     if (width == sdsWidth(s)) {
         void *block = zrealloc(sdsAllocPtr(s), sdsBlockSize(width, alloc));
-        return sdsBlockFormat(block, width, alloc, len);
+        return sdsFormatBlock(block, width, alloc, len);
     }
-    sds moved = sdsBlockFormat(zmalloc(sdsBlockSize(width, alloc)), width, alloc, len);
+    sds moved = sdsFormatBlock(zmalloc(sdsBlockSize(width, alloc)), width, alloc, len);
     memcpy(moved, s, len);
     sdsfree(s);
     return moved;
@@ -98,14 +99,14 @@ static sds sdsMakeRoom(sds s, size_t addlen, bool generous) {
     return sdsReallocate(s, alloc <= sdsWidthMax(width) ? alloc : sdsWidthMax(width));
 }
 
-/* ---- Public API: birth and death ---- */
+/* ---- Public API: creating and freeing ---- */
 
 sds sdstrynewlen(const void *init, size_t len) {
     if (len > sdsWidthMax(SDS_WIDTH_8)) return NULL;
     unsigned width = sdsWidthFor(len);
     void *block = ztrymalloc(sdsBlockSize(width, len));
     if (!block) return NULL;
-    sds s = sdsBlockFormat(block, width, len, len);
+    sds s = sdsFormatBlock(block, width, len, len);
     if (init && len) memcpy(s, init, len);
     return s;
 }
@@ -113,7 +114,7 @@ sds sdstrynewlen(const void *init, size_t len) {
 sds sdsnewlen(const void *init, size_t len) {
     serverAssert(len <= sdsWidthMax(SDS_WIDTH_8));
     unsigned width = sdsWidthFor(len);
-    sds s = sdsBlockFormat(zmalloc(sdsBlockSize(width, len)), width, len, len);
+    sds s = sdsFormatBlock(zmalloc(sdsBlockSize(width, len)), width, len, len);
     if (init && len) memcpy(s, init, len);
     return s;
 }
@@ -143,7 +144,7 @@ void sdsfree(sds s) {
     if (s) zfreeSized(sdsAllocPtr(s), sdsBlockSize(sdsWidth(s), sdsCapacity(s)));
 }
 
-/* ---- Public API: room ---- */
+/* ---- Public API: space ---- */
 
 size_t sdsavail(const char *s) {
     return sdsCapacity(s) - sdslen(s);
@@ -184,7 +185,7 @@ sds sdsShrink(sds s) {
 sds sdsgrowzero(sds s, size_t len) {
     size_t old = sdslen(s);
     if (len <= old) return s;
-    s = sdsMakeRoom(s, len - old, old > 0); /* what has not been there before may never grow again */
+    s = sdsMakeRoom(s, len - old, old > 0); /* an empty string may never grow again */
     memset(s + old, 0, len - old);
     sdssetlen(s, len);
     return s;
@@ -213,7 +214,7 @@ sds sdscpylen(sds s, const void *p, size_t len) {
     return sdscatlen(s, p, len);
 }
 
-/* Most texts fit the room there is, or a little more; the second pass knows how much. */
+/* Most texts fit the available space, or a little more; the second pass knows how much. */
 sds sdscatvprintf(sds s, const char *fmt, va_list ap) {
     size_t old = sdslen(s);
     va_list again;
@@ -309,7 +310,7 @@ int sdscmp(const char *a, const char *b) {
 sds *sdssplitargs(const char *line, size_t len, int *argc) {
     const char *p = line, *end = line + len;
     sds *argv = zmalloc(sizeof(*argv));
-    char *word = zmalloc(len + 1); /* each fits */
+    char *word = zmalloc(len + 1); /* each word fits */
     size_t word_len;
     *argc = 0;
     for (;;) {

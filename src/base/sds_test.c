@@ -24,7 +24,7 @@ static void checkText(sds s, const char *expected) {
     sdsfree(s);
 }
 
-/* Let absurd sizes be refused under the sanitizers too. */
+/* Makes sanitizers refuse absurd sizes, too. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
@@ -91,8 +91,8 @@ static void roomAndShrinking(void **state) {
     checkText(s, "hello");
 }
 
-/* What is allocated is also freed, whichever way the string went. The sized free would notice a wrong size by
- * a drift of the account. */
+/* All memory that is allocated is freed, whatever happens to the string. A wrong size in a sized free would
+ * show as a drift of the account. */
 static void accountReturnsToZero(void **state) {
     (void)state;
     size_t before = zmallocUsedMemory();
@@ -229,7 +229,7 @@ static void splittingCommandLines(void **state) {
     assert_true(zmallocUsedMemory() == before);
 }
 
-/* What sdscatrepr prints, sdssplitargs reads. */
+/* sdssplitargs reads what sdscatrepr prints. */
 static void escapedTextReadsBack(void **state) {
     (void)state;
     for (int i = 0; i < 2000; i++) {
@@ -246,7 +246,7 @@ static void escapedTextReadsBack(void **state) {
     }
 }
 
-/* Words that sdscatword puts into a line are the words that sdssplitargs finds in it, and the line is one. */
+/* sdssplitargs finds the words that sdscatword puts into a line, and the result is one line. */
 static void wordsReadBack(void **state) {
     (void)state;
     static const char likely[] = "a\"'\\ \n\t\x7f\xff#";

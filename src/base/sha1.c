@@ -2,7 +2,7 @@
 /* sha1.c - SHA-1, after FIPS 180-4.
  *
  *     message, a 1 bit, zeros, its length in bits as 64-bit big endian: cut into blocks of 64 bytes
- *     each block: 16 words, stretched to 80 on the fly in a ring, stirred into five words of state */
+ *     each block: 16 words, extended to 80 in a ring, mixed into five words of state */
 #include "base/sha1.h"
 
 #include <string.h>
@@ -29,19 +29,19 @@ static uint32_t sha1Mix(int round, uint32_t b, uint32_t c, uint32_t d) {
     return (b ^ c ^ d) + 0xca62c1d6;
 }
 
-static void sha1BlockStir(struct sha1 *ctx, const uint8_t *block) {
+static void sha1MixBlock(struct sha1 *ctx, const uint8_t *block) {
     uint32_t w[16], a = ctx->h[0], b = ctx->h[1], c = ctx->h[2], d = ctx->h[3], e = ctx->h[4];
     for (int i = 0; i < 80; i++) {
         uint32_t word =
             i < 16 ? sha1GetBigEndian32(block + 4 * i)
                    : sha1RotateLeft(w[(i + 13) & 15] ^ w[(i + 8) & 15] ^ w[(i + 2) & 15] ^ w[i & 15], 1);
         w[i & 15] = word;
-        uint32_t stirred = sha1RotateLeft(a, 5) + sha1Mix(i, b, c, d) + e + word;
+        uint32_t mixed = sha1RotateLeft(a, 5) + sha1Mix(i, b, c, d) + e + word;
         e = d;
         d = c;
         c = sha1RotateLeft(b, 30);
         b = a;
-        a = stirred;
+        a = mixed;
     }
     ctx->h[0] += a;
     ctx->h[1] += b;
@@ -60,7 +60,7 @@ void sha1Update(struct sha1 *ctx, const void *data, size_t len) {
     ctx->len += len;
     while (len > 0) {
         if (used == 0 && len >= 64) {
-            sha1BlockStir(ctx, p);
+            sha1MixBlock(ctx, p);
             p += 64;
             len -= 64;
             continue;
@@ -70,7 +70,7 @@ void sha1Update(struct sha1 *ctx, const void *data, size_t len) {
         p += n;
         len -= n;
         used = (used + n) % 64;
-        if (used == 0) sha1BlockStir(ctx, ctx->block);
+        if (used == 0) sha1MixBlock(ctx, ctx->block);
     }
 }
 

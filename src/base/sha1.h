@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sha1.h - SHA-1 (FIPS 180-4), for script names and DEBUG DIGEST; not for security. */
+/* sha1.h - SHA-1 (FIPS 180-4), for script names and DEBUG DIGEST, not for security. */
 #pragma once
 
 #include <stddef.h>

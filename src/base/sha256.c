@@ -2,10 +2,10 @@
 /* sha256.c - SHA-256, after FIPS 180-4.
  *
  *     message, a 1 bit, zeros, its length in bits as 64-bit big endian: cut into blocks of 64 bytes
- *     each block: 16 words, stretched to 64 in a ring of 16, stirred into eight words of state
+ *     each block: 16 words, extended to 64 in a ring of 16, mixed into eight words of state
  *
- * The constants are the first 32 bits of the fractional parts of cube roots (of square roots: the initial
- * state) of the first primes. */
+ * The constants are the first 32 bits of the fractional parts of the cube roots (initial state: square
+ * roots) of the first primes. */
 #include "base/sha256.h"
 
 #include <stdint.h>
@@ -39,7 +39,7 @@ static uint32_t sha256NextWord(uint32_t w[16], int i) {
     return w[i & 15] += s0 + w[(i + 9) & 15] + s1;
 }
 
-static void sha256BlockStir(uint32_t h[8], const uint8_t *block) {
+static void sha256MixBlock(uint32_t h[8], const uint8_t *block) {
     uint32_t w[16], s[8];
     memcpy(s, h, sizeof s);
     for (int i = 0; i < 64; i++) {
@@ -56,14 +56,14 @@ static void sha256BlockStir(uint32_t h[8], const uint8_t *block) {
     for (int i = 0; i < 8; i++) h[i] += s[i];
 }
 
-/* What does not fill a block, and the padding: one block or two. */
-static void sha256StirTail(uint32_t h[8], const uint8_t *p, size_t rest, uint64_t bits) {
+/* Mixes the bytes that do not fill a block, and the padding: one block or two. */
+static void sha256MixTail(uint32_t h[8], const uint8_t *p, size_t rest, uint64_t bits) {
     uint8_t tail[2 * BLOCK] = {0};
     size_t size = rest < LENGTH_OFFSET ? BLOCK : 2 * BLOCK;
     if (rest) memcpy(tail, p, rest);
     tail[rest] = 0x80;
     for (int i = 0; i < 8; i++) tail[size - 1 - i] = (uint8_t)(bits >> (8 * i));
-    for (size_t at = 0; at < size; at += BLOCK) sha256BlockStir(h, tail + at);
+    for (size_t at = 0; at < size; at += BLOCK) sha256MixBlock(h, tail + at);
 }
 
 void sha256Hex(char out[SHA256_HEX_LEN + 1], const void *p, size_t len) {
@@ -72,8 +72,8 @@ void sha256Hex(char out[SHA256_HEX_LEN + 1], const void *p, size_t len) {
                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     const uint8_t *bytes = p;
     size_t whole = len / BLOCK * BLOCK;
-    for (size_t at = 0; at < whole; at += BLOCK) sha256BlockStir(h, bytes + at);
-    sha256StirTail(h, bytes + whole, len - whole, (uint64_t)len * 8);
+    for (size_t at = 0; at < whole; at += BLOCK) sha256MixBlock(h, bytes + at);
+    sha256MixTail(h, bytes + whole, len - whole, (uint64_t)len * 8);
     for (int i = 0; i < SHA256_HEX_LEN; i++) out[i] = digits[h[i / 8] >> (28 - 4 * (i % 8)) & 15];
     out[SHA256_HEX_LEN] = '\0';
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sha256.h - SHA-256 (FIPS 180-4): passwords are stored as its digests. */
+/* sha256.h - SHA-256 (FIPS 180-4), whose digests are stored in place of passwords. */
 #pragma once
 
 #include <stddef.h>

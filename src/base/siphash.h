@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* siphash.h - SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), to be inlined
- * where a call counts; hash_function.h has it for everybody.
+ * where a call counts. All others use hash_function.h.
  *
  *     four words, from the key -> for each 8 bytes of input: xor in, 1 round, xor in -> the last 0-7 bytes
  *     with the length on top, likewise -> 3 rounds -> the words xor'ed
  *
- * With or without case folding of each 8-byte word. */
+ * It can fold the case of each 8-byte word. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 extern uint64_t hash_key0, hash_key1; /* the seed */
 
-/* The 0-7 bytes at p, zeros above. Two overlapping loads instead of a loop. */
+/* Reads the 0-7 bytes at p, with zeros above, by two overlapping loads instead of a loop. */
 SIP_INLINE uint64_t sipTail(const uint8_t *p, size_t n) {
     if (n >= 4) {
         return load32(p) | (uint64_t)load32(p + n - 4) << (8 * (n - 4));
@@ -27,8 +27,8 @@ SIP_INLINE uint64_t sipTail(const uint8_t *p, size_t n) {
     return p[0] | (uint64_t)p[n / 2] << (8 * (n / 2)) | (uint64_t)p[n - 1] << (8 * (n - 1));
 }
 
-/* Set bit 5 of each byte that is 'A'-'Z': adding to the low seven bits carries into bit 7 from 'A' on, and
- * from 'Z' + 1 on; bytes that have bit 7 themselves are left alone. */
+/* Sets bit 5 of each byte that is 'A'-'Z': adding to the low seven bits carries into bit 7 from 'A' on, and
+ * from 'Z' + 1 on; bytes with bit 7 set stay unchanged. */
 SIP_INLINE uint64_t sipLower8(uint64_t x) {
     const uint64_t ones = 0x0101010101010101;
     uint64_t low = x & ones * 0x7f;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slab.c - small allocations in classes of 8 bytes; see slab.h for who may do what.
+/* slab.c - small allocations in classes of 8 bytes; slab.h says which thread may do what.
  *
  *     one reservation   | struct slab 0, 1, 2 ...       | slab 0    | slab 1    | slab 2    | ...
  *                       usable so far ───────▶ : not yet  32 KiB of one class each
  *
  *     a slab            |#|#| |#| |#|#| |#|             |   carved a page at a time, as it is needed
  *                        ▲     └─┴─ free: the owner's list, through the allocations themselves
- *                        └ remote: the same, of what other threads have freed; its head and its length are
+ *                        └ remote: a list of what other threads have freed; its head and its length are
  *                          one word, exchanged by compare-and-swap, and the owner takes it as a whole
  *
  *     a class           current: the one slab that is allocated from, until it has nothing left
- *                       bins:    the others with room, by quarters of fullness; the next one is of the
- *                                fullest bin, so that sparse slabs run empty. Full slabs are in no list.
+ *                       bins:    the others with free allocations, by quarters of fullness; the next one is
+ *                                of the fullest bin, so that sparse slabs run empty. Full slabs are in no list.
  *     the pool          slabs of no class: dirty (with their pages, newest first) and clean (without)
  *
- * The idea: nothing on the way of an allocation asks whether somebody else is there, because nobody is. One
- * thread allocates; its frees are plain stores, and what others free it finds later. A slab in which others
- * have freed is put into one list (remote_slabs) by the first of them: the bit QUEUED in `remote` says that
- * it is there, or soon will be, and such a slab is not given to the pool before the owner has found it there.
+ * The idea: no step of an allocation has to check for other threads, because only one thread allocates. Its
+ * frees are plain stores, and it finds later what others have freed. The first other thread that frees in a
+ * slab puts the slab into a list (remote_slabs): the bit QUEUED in `remote` says that it is there, or soon
+ * will be. Such a slab is not given to the pool before the owner has found it in the list.
  *
- * A slab's counts come up for a look (slabOnNotice) only when so few are used that it belongs into another bin,
- * or into the pool. A full slab is not worth a look before a 32nd of it is free: else who frees here and
- * allocates there would be sent from slab to slab. */
+ * A slab is only looked at (slabOnNotice) when its count has fallen so far that it belongs into another bin,
+ * or into the pool. A full slab is not looked at before a 32nd of it is free, as otherwise a sequence of
+ * frees and allocations would switch from slab to slab. */
 #include "base/slab.h"
 
 #include <inttypes.h>
@@ -30,16 +30,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define BINS         4
-#define LOOSE        0xff   /* in no bin */
-#define NEVER        0xffff /* for `notice` */
-#define CARVE_BYTES  4096
-#define TEND_SLABS   4096
-#define PURGE_SLABS  64 /* at most in one call of the kernel */
-#define SHARE_NOTICE 32
+#define BINS           4
+#define LOOSE          0xff   /* in no bin */
+#define NEVER          0xffff /* for `notice` */
+#define CARVE_BYTES    4096
+#define MAINTAIN_SLABS 4096
+#define PURGE_SLABS    64 /* most slabs in one system call */
+#define SHARE_NOTICE   32
 
-/* `remote`: where the first allocation of the list is, in units of 8 bytes; how many there are; and the bit.
- */
+/* `remote` holds the place of the first allocation of the list in units of 8 bytes, the number of
+ * allocations, and the bit QUEUED. */
 #define REMOTE_QUEUED    ((uint32_t)1 << 31)
 #define REMOTE_SHIFT     12
 #define REMOTE_ONE       ((uint32_t)1 << REMOTE_SHIFT)
@@ -51,28 +51,29 @@ _Static_assert(SLAB_BYTES / 8 <= REMOTE_ONE, "an allocation's place fits into `r
 
 enum poolState { IN_CLASS, DIRTY, PURGING, CLEAN };
 
-static struct slab none; /* the current slab of a class that has had none: there is nothing in it */
+static struct slab none; /* the empty slab that is current in a class without slabs */
 
 struct slabHeap slab_heap;
 __thread size_t slab_limit;
 __thread uint64_t slab_remote_bytes;
 
-/* The owner's. */
+/* Used by the owner only. */
 static struct {
     struct slab *bins[BINS];
-    uint32_t slabs;            /* of the class */
-    uint64_t carved, taken_in; /* allocations: in these slabs; of those that others have freed */
+    uint32_t slabs; /* slabs of the class */
+    /* allocations in these slabs; allocations freed by others that were taken in */
+    uint64_t carved, taken_in;
 } classes[SLAB_CLASSES];
-static struct slab *draining; /* taken from remote_slabs, to be looked at */
+static struct slab *draining; /* taken from remote_slabs, to be processed */
 
 static _Alignas(64) struct slab *_Atomic remote_slabs;
 
 static _Alignas(64) struct {
     pthread_mutex_t lock;
-    struct slab *newest, *oldest; /* dirty */
+    struct slab *newest, *oldest; /* ends of the list of dirty slabs */
     struct slab *clean;
-    size_t dirty, made; /* slabs: in that list; usable, of any state */
-    size_t fresh;       /* of which so many have ever been used */
+    size_t dirty, made; /* number of slabs in that list; number of usable ones in any state */
+    size_t fresh;       /* number of these that have ever been used */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static _Atomic int64_t clock_ms;
 
@@ -93,7 +94,7 @@ static void slabPoolUnlock(void) {
     pthread_mutex_unlock(&pool.lock);
 }
 
-/* As many slabs as a page tells about. */
+/* Makes as many slabs usable as a page has descriptors. */
 static bool slabPoolGrow(void) {
     size_t count = slabPageBytes() / sizeof(struct slab), made = pool.made;
     if ((made + count) << SLAB_SHIFT > slab_heap.size) return false;
@@ -104,19 +105,19 @@ static bool slabPoolGrow(void) {
     return true;
 }
 
-static void slabDirtyRemove(struct slab *s) {
+static void slabRemoveDirty(struct slab *s) {
     *(s->prev ? &s->prev->next : &pool.newest) = s->next;
     *(s->next ? &s->next->prev : &pool.oldest) = s->prev;
     pool.dirty--;
 }
 
-/* Best is one whose pages are still there. */
+/* Prefers a slab that still has its pages. */
 static struct slab *slabPoolTake(void) {
     struct slab *s = NULL;
     slabPoolLock();
     if (pool.newest) {
         s = pool.newest;
-        slabDirtyRemove(s);
+        slabRemoveDirty(s);
     } else if (pool.clean) {
         s = pool.clean;
         pool.clean = s->next;
@@ -144,7 +145,8 @@ static bool slabIsDue(const struct slab *s, int64_t by_ms) {
     return s->state == DIRTY && s->freed_ms <= by_ms;
 }
 
-/* The oldest, and its neighbours in memory: from `*first` on so many. */
+/* Takes the oldest slab and its neighbours in memory that are due. Returns how many
+ * there are from `*first` on. */
 static size_t slabPoolTakeDue(int64_t by_ms, struct slab **first) {
     struct slab *from = pool.oldest;
     if (!from || !slabIsDue(from, by_ms)) return 0;
@@ -152,7 +154,7 @@ static size_t slabPoolTakeDue(int64_t by_ms, struct slab **first) {
     while (from > start && to - from < PURGE_SLABS && slabIsDue(from - 1, by_ms)) from--;
     while (to < end && to - from < PURGE_SLABS && slabIsDue(to, by_ms)) to++;
     for (struct slab *s = from; s < to; s++) {
-        slabDirtyRemove(s);
+        slabRemoveDirty(s);
         s->state = PURGING;
     }
     *first = from;
@@ -168,7 +170,7 @@ void slabPurge(bool all) {
         slabPoolUnlock();
         madvise(slabStartOf(first), count << SLAB_SHIFT, MADV_DONTNEED);
         slabPoolLock();
-        for (size_t i = count; i-- > 0;) { /* the first of them is taken first */
+        for (size_t i = count; i-- > 0;) { /* so that the first of them is used first */
             first[i].state = CLEAN;
             first[i].next = pool.clean;
             pool.clean = &first[i];
@@ -183,14 +185,14 @@ static unsigned slabIndexOf(const struct slab *s) {
     return (unsigned)(s->class - slab_heap.classes);
 }
 
-static void slabBinLeave(struct slab *s) {
+static void slabLeaveBin(struct slab *s) {
     if (s->bin == LOOSE) return;
     *(s->prev ? &s->prev->next : &classes[slabIndexOf(s)].bins[s->bin]) = s->next;
     if (s->next) s->next->prev = s->prev;
     s->bin = LOOSE;
 }
 
-static void slabBinEnter(struct slab *s, unsigned bin) {
+static void slabEnterBin(struct slab *s, unsigned bin) {
     struct slab **head = &classes[slabIndexOf(s)].bins[bin];
     s->bin = (uint8_t)bin;
     s->prev = NULL;
@@ -201,23 +203,23 @@ static void slabBinEnter(struct slab *s, unsigned bin) {
 }
 
 static void slabRelease(struct slab *s) {
-    slabBinLeave(s);
+    slabLeaveBin(s);
     classes[slabIndexOf(s)].slabs--;
     classes[slabIndexOf(s)].carved -= s->carved;
     slabPoolGive(s);
 }
 
-/* Into the bin where it belongs: it is not current, and not full. While it is queued, it waits in the last
- * bin though it may be empty. */
+/* Puts a slab, which is not current and not full, into the bin where it belongs. While it is queued, it stays
+ * in the last bin even if it is empty. */
 void slabOnNotice(struct slab *s) {
     if (s->used > 0) {
-        slabBinLeave(s);
-        slabBinEnter(s, (s->used * BINS - 1u) / s->capacity);
+        slabLeaveBin(s);
+        slabEnterBin(s, (s->used * BINS - 1u) / s->capacity);
     } else if (atomic_load_explicit(&s->remote, memory_order_relaxed) == 0) {
         slabRelease(s);
     } else {
-        slabBinLeave(s);
-        slabBinEnter(s, 0);
+        slabLeaveBin(s);
+        slabEnterBin(s, 0);
         s->notice = NEVER;
     }
 }
@@ -230,8 +232,8 @@ static void **slabLastOf(void *list) {
     return p;
 }
 
-/* Joins the list that `word` speaks of to the owner's. The shorter one is walked to its end: mostly one of
- * them is empty. */
+/* Joins the list in `word` to the owner's. The shorter one is walked to its end, as one
+ * of them is usually empty. */
 static void slabTakeIn(struct slab *s, uint32_t word) {
     uint32_t count = REMOTE_LENGTH(word);
     void *list = slabStartOf(s) + REMOTE_AT(word);
@@ -247,14 +249,14 @@ static void slabTakeIn(struct slab *s, uint32_t word) {
     classes[slabIndexOf(s)].taken_in += count;
 }
 
-/* What is in the list of slabs already, stays there. */
+/* Takes in what others have freed in this slab, which stays in the list of slabs. */
 static bool slabTakeRemote(struct slab *s) {
     if (!REMOTE_LENGTH(atomic_load_explicit(&s->remote, memory_order_relaxed))) return false;
     slabTakeIn(s, atomic_fetch_and_explicit(&s->remote, REMOTE_QUEUED, memory_order_acquire));
     return true;
 }
 
-/* Up to so many slabs in which others have freed. */
+/* Takes in what others have freed, in up to `slabs` slabs. */
 static void slabDrain(size_t slabs) {
     if (!draining) {
         if (!atomic_load_explicit(&remote_slabs, memory_order_relaxed)) return;
@@ -293,7 +295,7 @@ __attribute__((noinline)) void slabFreeRemote(struct slab *s, void *p) {
 
 /* ---- Allocating ---- */
 
-/* The next page of it, or the rest of this one. */
+/* Cuts the next page of the slab, or the rest of this one, into allocations. */
 static bool slabCarve(struct slab *s) {
     size_t bytes = slabBytesOf(s), left = (size_t)(s->capacity - s->carved);
     if (left == 0) return false;
@@ -321,12 +323,12 @@ static struct slab *slabNew(unsigned class) {
     return s;
 }
 
-/* Another one in the place of the current slab, which is full. */
+/* Replaces the current slab, which is full. */
 static struct slab *slabNext(unsigned class) {
     struct slab *s = NULL, *full = slab_heap.classes[class].current;
     for (int bin = BINS - 1; bin >= 0 && !s; bin--) s = classes[class].bins[bin];
     if (s)
-        slabBinLeave(s);
+        slabLeaveBin(s);
     else if (!(s = slabNew(class)))
         return NULL;
     unsigned share = full->capacity / SHARE_NOTICE;
@@ -347,8 +349,9 @@ __attribute__((noinline)) void *slabRefill(size_t size) {
 
 /* ---- Moving ---- */
 
-/* jemalloc's rule: who sits in a slab that is no fuller than the average, where there are holes for a slab.
- * The current one is where the others go to: its holes count, but not for the average. */
+/* The rule is jemalloc's: an allocation moves if its slab is no fuller than the average and the
+ * holes of the class make up a slab. The current slab is where the others move to: its holes count,
+ * but not for the average. */
 bool slabShouldMove(const void *p) {
     const struct slab *s = slabOf(p), *current = s->class->current;
     if (s == current || s->used == s->capacity) return false;
@@ -357,7 +360,7 @@ bool slabShouldMove(const void *p) {
     return s->used * (slabs - (current != &none)) <= used - current->used;
 }
 
-/* ---- Beginning, tending, figures ---- */
+/* ---- Start, maintenance, statistics ---- */
 
 bool slabStart(size_t range) {
     serverAssert(slab_heap.size == 0);
@@ -374,7 +377,7 @@ bool slabStart(size_t range) {
     return true;
 }
 
-/* Who is allocated from may be empty, but need not be so for long. */
+/* A current slab may be empty, but should not stay so for long. */
 static void slabReleaseEmpty(struct slabClass *c) {
     struct slab *s = c->current;
     if (s == &none || s->used || atomic_load_explicit(&s->remote, memory_order_relaxed)) return;
@@ -384,7 +387,7 @@ static void slabReleaseEmpty(struct slabClass *c) {
 
 bool slabMaintain(int64_t now_ms) {
     atomic_store_explicit(&clock_ms, now_ms, memory_order_relaxed);
-    slabDrain(TEND_SLABS);
+    slabDrain(MAINTAIN_SLABS);
     for (unsigned i = 0; i < SLAB_CLASSES; i++) slabReleaseEmpty(&slab_heap.classes[i]);
     slabPoolLock();
     bool due = pool.oldest && slabIsDue(pool.oldest, now_ms - SLAB_DECAY_MS);
@@ -429,14 +432,14 @@ static bool slabIsIn(const void *list, const void *p) {
     return false;
 }
 
-/* Is it one that slabAlloc has given, and nobody has freed? */
+/* Asserts that p was returned by slabAlloc and has not been freed. */
 void slabCheckFree(const struct slab *s, const void *p) {
     size_t at = (size_t)((const char *)p - slabStartOf(s));
     serverAssert(at % slabBytesOf(s) == 0 && at / slabBytesOf(s) < s->carved);
     serverAssert(!slabIsIn(s->free, p));
 }
 
-static size_t slabListVerify(const struct slab *s, const void *list) {
+static size_t slabVerifyList(const struct slab *s, const void *list) {
     size_t n = 0;
     for (; list; list = *(void *const *)list, n++) {
         size_t at = (size_t)((const char *)list - slabStartOf(s));
@@ -448,9 +451,9 @@ static size_t slabListVerify(const struct slab *s, const void *list) {
 static void slabVerifyOne(const struct slab *s) {
     uint32_t word = atomic_load_explicit(&s->remote, memory_order_acquire);
     bool current = s == s->class->current;
-    serverAssert(slabListVerify(s, s->free) == (size_t)(s->carved - s->used));
+    serverAssert(slabVerifyList(s, s->free) == (size_t)(s->carved - s->used));
     serverAssert(!REMOTE_LENGTH(word) ||
-                 (slabListVerify(s, slabStartOf(s) + REMOTE_AT(word)) == REMOTE_LENGTH(word) &&
+                 (slabVerifyList(s, slabStartOf(s) + REMOTE_AT(word)) == REMOTE_LENGTH(word) &&
                   REMOTE_LENGTH(word) <= s->used && (word & REMOTE_QUEUED)));
     serverAssert(s->carved <= s->capacity && (s->used > 0 || current || (word & REMOTE_QUEUED)));
     serverAssert(!current || (s->bin == LOOSE && s->notice == NEVER));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slab_test.c - slabs against a model: who holds which bytes is known, every allocation is filled with what
- * only it has, and all lists are verified again and again. Other threads free; children do both. */
+/* slab_test.c - slabs against a model: it is known which bytes are held, every allocation is filled with a
+ * mark of its own, and all lists are verified repeatedly. Other threads free; children do both. */
 #include "base/slab.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@
 #include "base/model_ops.h"
 #include "base/random.h"
 
-#define RANGE        ((size_t)1 << 28) /* where zmalloc has not started the layer already */
+#define RANGE        ((size_t)1 << 28) /* used when zmalloc has not started the layer */
 #define HELD         20000
 #define VERIFY_EVERY 5000
 #define THREADS      3
@@ -93,7 +93,7 @@ static void sizesAndPlaces(void **state) {
         assert_true(a + bytes <= b || b + bytes <= a);
         assert_int_equal((uintptr_t)a % (bytes & -bytes), 0);
         slabFree(a);
-        assert_ptr_equal(slabAlloc(size), a); /* the latest is the one that is in the cache */
+        assert_ptr_equal(slabAlloc(size), a); /* the latest is still in the cache */
         slabFree(a);
         slabFree(b);
     }
@@ -102,7 +102,7 @@ static void sizesAndPlaces(void **state) {
     assert_false(slabHas(apart) || slabHas(NULL) || slabHas(malloc));
 }
 
-/* Lets what is held grow and shrink, by turns. */
+/* Makes the number of held allocations grow and shrink in turn. */
 static void randomOrder(void **state) {
     (void)state;
     uint64_t before = slabOwnerBytes();
@@ -121,7 +121,8 @@ static void randomOrder(void **state) {
     assert_true(slabOwnerBytes() == before);
 }
 
-/* All slabs but the one that each class allocates from go to the pool, and are given back when it is time. */
+/* All slabs except the one from which each class allocates go to the pool, and return to the system in
+ * time. */
 static void emptySlabsGoBack(void **state) {
     (void)state;
     slabTestTend(0);
@@ -147,12 +148,13 @@ static void emptySlabsGoBack(void **state) {
     assert_true(stats.resident <= resident - HELD * 104 + 2 * SLAB_BYTES);
     assert_false(slabTestTend(0));
     slabVerify();
-    for (size_t i = 0; i < HELD; i++) slabTestFill(&held[i], 200); /* the same slabs, of another class */
+    for (size_t i = 0; i < HELD; i++) slabTestFill(&held[i], 200); /* the same slabs with another class */
     slabVerify();
     giveAll();
 }
 
-/* Of what is scattered, each allocation is moved where it should be: the rest fits into few slabs. */
+/* Each scattered allocation is moved when slabShouldMove says so, after which the
+ * rest fits into few slabs. */
 static void scatteredOnesMove(void **state) {
     (void)state;
     size_t sizes[] = {16, 24, 104, 360};
@@ -253,7 +255,7 @@ static void endThreads(const pthread_t *threads, struct basket *last, const bool
     assert_false(*broken);
 }
 
-/* One step of the owner, who frees half of it himself. */
+/* One step of the owner, which frees half of the allocations itself. */
 static void slabTestStep(uint64_t i, struct basket **b) {
     struct held *h = &held[randomBelow(HELD)];
     if (!h->p)
@@ -285,7 +287,7 @@ static void othersFree(void **state) {
     assert_true(slabOwnerBytes() - freed_elsewhere == before);
 }
 
-/* As FLUSHALL ASYNC does. */
+/* Another thread frees everything, as FLUSHALL ASYNC does. */
 static void allIsFreedElsewhere(void **state) {
     (void)state;
     pthread_t threads[THREADS];
@@ -308,7 +310,7 @@ static void *freeOneOfEach(void *of) {
     return NULL;
 }
 
-/* A slab in which others have freed, and which runs empty before the owner has come to it in the list, must
+/* A slab in which others have freed, and which becomes empty before the owner reaches it in the list, must
  * not be in the pool as well. */
 static void emptyBeforeItsTurn(void **state) {
     (void)state;
@@ -316,7 +318,7 @@ static void emptyBeforeItsTurn(void **state) {
     static void *all[SLABS][EACH], *one[SLABS + 1];
     for (int i = 0; i < SLABS; i++)
         for (int k = 0; k < EACH; k++) all[i][k] = slabAlloc(SLAB_MAX);
-    struct slab *s = slabOf(all[SLABS - 1][EACH - 1]); /* what is allocated from now */
+    struct slab *s = slabOf(all[SLABS - 1][EACH - 1]); /* the slab that is allocated from now */
     int rest = EACH - s->used;
     for (int k = 0; k < rest; k++) assert_ptr_equal(slabOf(slabAlloc(SLAB_MAX)), s);
     for (int i = 0; i < SLABS; i++) one[i] = all[SLABS - 1 - i][EACH - 1];
@@ -342,7 +344,7 @@ static void emptyBeforeItsTurn(void **state) {
 
 /* ---- Children ---- */
 
-/* How the child ended that runs `fn`; 0 is well. */
+/* Runs `fn` in a child and returns how it ended; 0: without an error. */
 static int inChild(void (*fn)(void)) {
     fflush(stdout);
     pid_t pid = fork();
@@ -382,7 +384,7 @@ static bool inValgrind(void) {
     return preloaded && strstr(preloaded, "vgpreload");
 }
 
-/* At whatever place the other threads are, with the lock or without. */
+/* Children are forked wherever the other threads are, with the lock or without. */
 static void childrenAllocateAndFree(void **state) {
     (void)state;
     if (inValgrind()) {
@@ -434,7 +436,7 @@ static void wrongFreesAreNoticed(void **state) {
     }
 }
 
-/* Where the range is small, it comes to its end; else the system says no. */
+/* A small range is used up; otherwise the system refuses more memory. */
 static void slabTestTakeAll(void) {
     struct rlimit little = {16 << 20, 16 << 20};
     if (slab_heap.size > RANGE) setrlimit(RLIMIT_DATA, &little);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* str.h - borrowed strings.
  *
- * A `struct str` is a view: it points at bytes that somebody else owns and says nothing about how long they
- * live. Command arguments are views into the client's input (see client/client.h). Views are not NUL
- * terminated. */
+ * A `struct str` is a view: it points at bytes that something else owns, and does not say how
+ * long they stay valid. Command arguments are views into the client's input (see
+ * client/client.h). Views are not NUL terminated. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct str {
     size_t len;
 };
 
-/* A view of a string literal, of a NUL terminated string, of `n` bytes. */
+/* Return a view of a string literal, of a NUL terminated string, and of `n` bytes. */
 #define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
 static inline struct str strOf(const char *s) {
     return (struct str){s, strlen(s)};
@@ -29,11 +29,7 @@ static inline bool strEq(struct str a, struct str b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-static inline bool strEqNoCase(struct str a, struct str b) { /* ASCII case does not count */
-    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
-}
-
-/* Equal to a NUL terminated string, without regard to ASCII case. For option names. */
+/* Returns whether a equals a NUL terminated string, ignoring ASCII case. For option names. */
 static inline bool strIs(struct str a, const char *s) {
     size_t n = strlen(s);
     return a.len == n && strncasecmp(a.ptr, s, n) == 0;
@@ -43,7 +39,7 @@ static inline bool strStarts(struct str a, struct str with) {
     return a.len >= with.len && (with.len == 0 || memcmp(a.ptr, with.ptr, with.len) == 0);
 }
 
-/* memcmp order, the shorter first when one is a prefix of the other. <0, 0, >0. */
+/* Compares in memcmp order, the shorter first when one is a prefix of the other. <0, 0, >0. */
 static inline int strCmp(struct str a, struct str b) {
     size_t n = a.len < b.len ? a.len : b.len;
     int cmp = n ? memcmp(a.ptr, b.ptr, n) : 0;
@@ -51,7 +47,7 @@ static inline int strCmp(struct str a, struct str b) {
     return a.len < b.len ? -1 : a.len > b.len;
 }
 
-/* Of bytes, without regard to the locale: is it white space; its value as a hexadecimal digit, or -1. */
+/* Independent of the locale: whether c is white space, and its value as a hexadecimal digit or -1. */
 static inline bool charIsBlank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-/* A fault whose signal is blocked ends the process at once, without a report. */
+/* A fault whose signal is blocked ends the process at once, without a crash report. */
 static const int taken[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR2};
 
 int threadCreate(pthread_t *thread, void *(*fn)(void *), void *arg) {

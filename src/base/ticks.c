@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ticks.c - finding out whether the time-stamp counter can be trusted, and its rate. */
+/* ticks.c - finds out whether the time-stamp counter can be trusted, and its rate. */
 #include "base/ticks.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ticks.h - the cheapest steady clock: the CPU's time-stamp counter where it is invariant, else
+/* ticks.h - the cheapest steady clock: the CPU's time-stamp counter when it is invariant, otherwise
  * monotonicUs(). For timing commands; not comparable between machines. */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 extern uint64_t ticks_per_us; /* set by ticksCalibrate; 1 when the counter is not usable */
 
-void ticksCalibrate(void); /* once at start; takes about 2 ms */
+void ticksCalibrate(void); /* to be called once at start; takes about 2 ms */
 
-/* For a loop that waits for another thread without giving the processor away. */
+/* For loops that wait for another thread without giving up the processor. */
 static inline void ticksPause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

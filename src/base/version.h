@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* version.h - what we say we are: the level of Valkey whose interface this is, and the Redis level clients
- * test for. */
+/* version.h - what this server reports about itself: the Valkey version whose interface it has, and the Redis
+ * version that clients check. */
 #pragma once
 
 #define VALKEY_VERSION       "9.1.2"
@@ -9,7 +9,7 @@
 #define VALKEY_RELEASE_STAGE "ga"
 #define SERVER_NAME          "valkey"
 
-/* Stamped when the program is built (build_info.c). */
-extern const char build_commit[]; /* the first digits of the commit, zeros outside of a git checkout */
-extern const char build_id[];     /* hexadecimal; the same commit and settings have the same */
+/* Set when the program is built (build_info.c). */
+extern const char build_commit[]; /* the first digits of the commit; zeros outside of a git checkout */
+extern const char build_id[];     /* hexadecimal; equal for the same commit and settings */
 extern const int build_modified;  /* 1: the checkout had changes that are in no commit */

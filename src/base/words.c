@@ -21,7 +21,7 @@ static char wordsEscapeMeaning(char letter) {
     return letter;
 }
 
-/* The escape at p, which is a backslash with a byte behind it; *c is what it means. Returns its end. */
+/* Reads the escape at p, which is a backslash with a byte behind it; *c is its meaning. Returns its end. */
 static const char *wordsReadEscape(const char *p, const char *end, char *c) {
     if (end - p >= 4 && p[1] == 'x' && charHexDigit(p[2]) >= 0 && charHexDigit(p[3]) >= 0) {
         *c = (char)(charHexDigit(p[2]) << 4 | charHexDigit(p[3]));
@@ -31,7 +31,7 @@ static const char *wordsReadEscape(const char *p, const char *end, char *c) {
     return p + 2;
 }
 
-/* The quoted text that opens at p. Returns what is behind the closing quote; NULL: there is none. */
+/* Reads the quoted text that opens at p. Returns what follows the closing quote; NULL: there is none. */
 static const char *wordsReadQuoted(const char *p, const char *end, char **dst) {
     char quote = *p++;
     while (p < end && *p != quote) {

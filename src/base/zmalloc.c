@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zmalloc.c - the allocator facade, and the accounting of every byte.
+/* zmalloc.c - the allocator layer, and the accounting of every byte.
  *
  * The idea: no counter is shared. Every registered thread has two that only it writes, bytes allocated and
- * bytes deallocated since it started; the sum of the first minus the sum of the second, over all threads, is
+ * bytes deallocated since it started. The sum of the first minus the sum of the second, over all threads, is
  * the memory in use, whichever thread frees what another one allocated.
  *
  *     threads ring: [main: allocated*, deallocated*] <-> [io 1: ...] <-> [bio 1: ...]
- *     retired:      what the threads that have ended had counted
+ *     retired:      the counts of the threads that have ended
  *
- * With jemalloc (-DUSE_JEMALLOC) the pointers lead to the counters that jemalloc keeps anyway; with libc they
- * lead to two thread-local ones that the functions here advance.
+ * With jemalloc (-DUSE_JEMALLOC) the pointers lead to counters that jemalloc keeps in any case; with libc
+ * they lead to two thread-local ones that the functions here update.
  *
- * Above jemalloc there is a layer of our own for the main thread's small allocations (slab.h), which counts
- * for itself: the owner what it allocates and frees, every other thread what it frees. */
+ * Above jemalloc there is a layer for the main thread's small allocations (slab.h) with its own counters: the
+ * owner counts what it allocates and frees, every other thread what it frees. */
 #include "base/zmalloc.h"
 
 #include <errno.h>
@@ -56,9 +56,9 @@ struct threadCounters {
 };
 
 static __thread struct threadCounters self;
-static pthread_mutex_t threadsLock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list threads = {{&threads.head, &threads.head}, 0};
-static uint64_t retiredAllocated, retiredDeallocated, retiredSlabsFreed;
+static uint64_t retired_allocated, retired_deallocated, retired_slabs_freed;
 
 static uint64_t zmallocCounterRead(const uint64_t *counter) {
     return __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -72,46 +72,46 @@ static void zmallocCountersLocate(struct threadCounters *t) {
     serverAssert(!failed);
 }
 #else
-static __thread uint64_t allocatedBytes, deallocatedBytes;
+static __thread uint64_t allocated_bytes, deallocated_bytes;
 
 static void zmallocCountersLocate(struct threadCounters *t) {
-    t->allocated = &allocatedBytes;
-    t->deallocated = &deallocatedBytes;
+    t->allocated = &allocated_bytes;
+    t->deallocated = &deallocated_bytes;
 }
-/* The only writer is this thread, so a plain add will do; the store is atomic for the readers' sake. */
+/* This thread is the only writer, so a plain addition is enough; the store is atomic for the readers. */
 static void zmallocCountAllocated(size_t bytes) {
-    __atomic_store_n(&allocatedBytes, allocatedBytes + bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&allocated_bytes, allocated_bytes + bytes, __ATOMIC_RELAXED);
 }
 static void zmallocCountDeallocated(size_t bytes) {
-    __atomic_store_n(&deallocatedBytes, deallocatedBytes + bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&deallocated_bytes, deallocated_bytes + bytes, __ATOMIC_RELAXED);
 }
 #endif
 
 #ifdef USE_JEMALLOC
-/* The more addresses the better: it is no memory. Where they are limited (ulimit -v), the layer is left out,
- * and where the processor has fewer, it takes fewer. */
-static void zmallocLayerStart(void) {
+/* Addresses are no memory, so as many as possible are reserved. When they are limited (ulimit -v), the layer
+ * is not used; when the processor has fewer, fewer are reserved. */
+static void zmallocStartSlabs(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return;
     for (int bits = SLAB_RANGE_BITS; bits >= SLAB_RANGE_BITS_MIN && !slabStart((size_t)1 << bits);) bits--;
 }
 #else
-static void zmallocLayerStart(void) {}
+static void zmallocStartSlabs(void) {}
 #endif
 
-static void zmallocThreadsLockTake(void) {
-    pthread_mutex_lock(&threadsLock);
+static void zmallocTakeThreadsLock(void) {
+    pthread_mutex_lock(&threads_lock);
 }
-static void zmallocThreadsLockRelease(void) {
-    pthread_mutex_unlock(&threadsLock);
+static void zmallocReleaseThreadsLock(void) {
+    pthread_mutex_unlock(&threads_lock);
 }
 
-/* The main thread counts from the start, and a child must not inherit the lock in the hands of a thread that
- * it does not have. */
+/* The main thread counts from the start. A child must not inherit the lock held by a
+ * thread that it does not have. */
 __attribute__((constructor)) static void zmallocStart(void) {
     zmallocThreadStart();
-    pthread_atfork(zmallocThreadsLockTake, zmallocThreadsLockRelease, zmallocThreadsLockRelease);
-    zmallocLayerStart();
+    pthread_atfork(zmallocTakeThreadsLock, zmallocReleaseThreadsLock, zmallocReleaseThreadsLock);
+    zmallocStartSlabs();
 }
 
 /* ---- Running out ---- */
@@ -121,10 +121,10 @@ static void zmallocOomAbort(size_t size) {
     abort();
 }
 
-static void (*oomHandler)(size_t size) = zmallocOomAbort;
+static void (*oom_handler)(size_t size) = zmallocOomAbort;
 
 __attribute__((noinline, cold, noreturn)) static void zmallocOutOfMemory(size_t size) {
-    oomHandler(size);
+    oom_handler(size);
     abort();
 }
 
@@ -132,22 +132,22 @@ __attribute__((noinline, cold, noreturn)) static void zmallocOutOfMemory(size_t 
 
 #ifdef USE_JEMALLOC
 
-/* What jemalloc reads at its start; the environment's MALLOC_CONF comes after it, and wins.
- * A slab has a descriptor of 128 bytes, which is 3% of a slab of one page: the classes whose slabs have one
- * page get as many regions in theirs as their neighbours have, up to 512. Free pages go back to the system
- * within 5 seconds instead of 10, also those of 8 MiB and more, which jemalloc would give back at once, only
- * for the next value of that size to fault each page in anew. One thread does that: more of them, with their
- * stacks and arenas, are 300 KB of an empty server. */
+/* Options that jemalloc reads at its start; the environment's MALLOC_CONF comes later and overrides them. A
+ * slab has a descriptor of 128 bytes, which is 3% of a slab of one page: the classes with slabs of one page
+ * get as many regions in a slab as their neighbours have, up to 512. Free pages return to the system within 5
+ * seconds instead of 10. This includes those of 8 MiB and more, which jemalloc would return at once, so that
+ * the next value of that size would fault in every page again. One thread does that, as more of them, with
+ * their stacks and arenas, are 300 KB of an empty server. */
 const char *malloc_conf = "dirty_decay_ms:5000,oversize_threshold:0,max_background_threads:1,"
                           "slab_sizes:16-16:2|32-32:2|64-64:4|128-128:4";
 
-/* The first arena is there before jemalloc looks at that option. */
+/* The first arena exists before jemalloc reads that option. */
 __attribute__((constructor)) static void zmallocKeepLargePages(void) {
     size_t none = SIZE_MAX / 2;
     mallctl("arena.0.oversize_threshold", NULL, NULL, &none, sizeof none);
 }
 
-/* Is it the layer's, if there is memory? Size 0 is not. */
+/* Returns whether the slab layer handles this size; size 0 it does not. */
 static bool zmallocIsSmall(size_t size) {
     return size - 1 < slab_limit;
 }
@@ -172,14 +172,14 @@ static void *zmallocTryCalloc(size_t count, size_t size) {
 static void *zmallocTryAligned(size_t align, size_t size) {
     if (!size) size = 1;
     if (align <= SLAB_MAX) {
-        size_t total = (size + align - 1) & -align; /* a multiple of it lies at one */
+        size_t total = (size + align - 1) & -align; /* a size that is a multiple of it is aligned to it */
         void *ptr = zmallocIsSmall(total) ? slabAlloc(total) : NULL;
         if (ptr) return ptr;
     }
     return mallocx(size, MALLOCX_ALIGN(align));
 }
 
-/* From one allocator to the other, or to another class of the layer's. */
+/* Moves an allocation from one allocator to the other, or to another class of the slab layer. */
 static void *zmallocMoveTo(void *ptr, size_t was, size_t size) {
     void *now = ztrymalloc(size);
     if (!now) return NULL;
@@ -188,7 +188,8 @@ static void *zmallocMoveTo(void *ptr, size_t was, size_t size) {
     return now;
 }
 
-/* Size 0 would free. What becomes small comes into the layer, unless jemalloc would leave it where it is. */
+/* Size 0 would free. An allocation that becomes small moves to the slab layer unless jemalloc
+ * would leave it in place. */
 void *ztryrealloc(void *ptr, size_t size) {
     if (!size) size = 1;
     if (slabHas(ptr)) {
@@ -220,8 +221,8 @@ void zfreeSized(void *ptr, size_t size) {
     sdallocx(ptr, size, 0);
 }
 
-/* jemalloc's answers for small sizes: one who rewrites an object asks twice. Each stands for 8 sizes;
- * 0: not asked yet. */
+/* jemalloc's usable sizes for small requests, which a rewrite of an object needs twice. Each stands for 8
+ * sizes; 0: not known yet. */
 static uint16_t small_good_sizes[SLAB_MAX / 8 + 1];
 
 __attribute__((constructor)) static void zmallocLearnGoodSizes(void) {
@@ -258,7 +259,7 @@ static void *zmallocCounted(void *ptr) {
     return ptr;
 }
 
-/* libc may answer NULL to size 0. */
+/* libc may return NULL for size 0. */
 void *ztrymalloc(size_t size) {
     return zmallocCounted(malloc(size ? size : 1));
 }
@@ -292,8 +293,8 @@ void zfreeSized(void *ptr, size_t size) {
     zfree(ptr);
 }
 
-/* glibc puts an 8-byte header before each block and rounds the two up to 16, to 32 at least. The sanitizers'
- * allocators, and others, are taken to give what was asked. */
+/* glibc puts an 8-byte header before each block and rounds the sum up to 16, to 32 at least. Other
+ * allocators, as those of sanitizers, are assumed to give the requested size. */
 size_t zmallocGoodSize(size_t size) {
 #if defined(__GLIBC__) && !defined(SANITIZER_ALLOCATES)
     if (size > PTRDIFF_MAX) return size;
@@ -304,8 +305,8 @@ size_t zmallocGoodSize(size_t size) {
 #endif
 }
 
-/* It may be another allocator than the library's, in valgrind or by LD_PRELOAD: only what it says is there.
- */
+/* The allocator may be another one than the library's, in valgrind or by LD_PRELOAD, so only
+ * its own usable size counts. */
 bool zmallocSameRoom(const void *ptr, size_t was, size_t size) {
     if (was == size) return true;
     return zmallocGoodSize(was) == zmallocGoodSize(size) && size <= malloc_usable_size((void *)ptr);
@@ -324,7 +325,7 @@ static void *zmallocAllocate(size_t size) {
 }
 
 #ifdef USE_JEMALLOC
-/* Apart from the rest, so that nothing is saved on the stack on the shortest way. */
+/* Not inlined, so that the shortest path saves no registers on the stack. */
 __attribute__((noinline)) static void *zmallocAllocateLonger(size_t size) {
     return zmallocAllocate(size);
 }
@@ -368,36 +369,36 @@ char *zstrdup(const char *s) {
 }
 
 void zmallocSetOomHandler(void (*fn)(size_t size)) {
-    oomHandler = fn ? fn : zmallocOomAbort;
+    oom_handler = fn ? fn : zmallocOomAbort;
 }
 
 /* ---- Public API: accounting ---- */
 
-/* Calling it twice does no harm. */
+/* May be called twice. */
 void zmallocThreadStart(void) {
     zmallocCountersLocate(&self);
     self.slabs_freed = &slab_remote_bytes;
-    zmallocThreadsLockTake();
+    zmallocTakeThreadsLock();
     if (!listLinked(&self.node)) listAddTail(&threads, &self.node);
-    zmallocThreadsLockRelease();
+    zmallocReleaseThreadsLock();
 }
 
 void zmallocThreadExit(void) {
-    zmallocThreadsLockTake();
+    zmallocTakeThreadsLock();
     if (listLinked(&self.node)) {
-        retiredAllocated += zmallocCounterRead(self.allocated);
-        retiredDeallocated += zmallocCounterRead(self.deallocated);
-        retiredSlabsFreed += zmallocCounterRead(self.slabs_freed);
+        retired_allocated += zmallocCounterRead(self.allocated);
+        retired_deallocated += zmallocCounterRead(self.deallocated);
+        retired_slabs_freed += zmallocCounterRead(self.slabs_freed);
         listRemove(&threads, &self.node);
     }
-    zmallocThreadsLockRelease();
+    zmallocReleaseThreadsLock();
 }
 
-/* What was deallocated is summed up first: a block that is born and dies meanwhile on another thread may then
- * be counted as in use, but never as freed only. */
+/* Deallocated bytes are summed up first: a block that is allocated and freed meanwhile on another thread may
+ * then be counted as in use, but never as only freed. */
 size_t zmallocUsedMemory(void) {
-    zmallocThreadsLockTake();
-    uint64_t deallocated = retiredDeallocated + retiredSlabsFreed, allocated = retiredAllocated;
+    zmallocTakeThreadsLock();
+    uint64_t deallocated = retired_deallocated + retired_slabs_freed, allocated = retired_allocated;
     listForEach(&threads, it) {
         const struct threadCounters *t = listEntry(it, struct threadCounters, node);
         deallocated += zmallocCounterRead(t->deallocated) + zmallocCounterRead(t->slabs_freed);
@@ -405,12 +406,12 @@ size_t zmallocUsedMemory(void) {
     listForEach(&threads, it) {
         allocated += zmallocCounterRead(listEntry(it, struct threadCounters, node)->allocated);
     }
-    zmallocThreadsLockRelease();
+    zmallocReleaseThreadsLock();
     allocated += slabOwnerBytes();
     return allocated > deallocated ? allocated - deallocated : 0;
 }
 
-/* /proc/self/statm: pages of the address space, then resident pages. */
+/* /proc/self/statm has the pages of the address space, then the resident pages. */
 size_t zmallocRss(void) {
     char text[128];
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -442,8 +443,8 @@ const char *zmallocName(void) {
         JEMALLOC_VERSION_BUGFIX);
 }
 
-/* jemalloc works its statistics out when the epoch advances. The names are looked up once;
- * INFO asks often. */
+/* jemalloc computes its statistics when the epoch advances. The names are looked up once,
+ * as INFO reads them often. */
 void zmallocGetStats(struct zmallocStats *out) {
     static const char *const names[STATS_COUNT] = {"stats.allocated", "stats.active", "stats.resident",
                                                    "stats.arenas." ARENAS_ALL ".pmuzzy"};
@@ -493,13 +494,13 @@ bool zmallocReport(void (*write)(void *priv, const char *text), void *priv) {
     return true;
 }
 
-/* How wide a number is, only the allocator knows. */
+/* Only the allocator knows how wide a number is. */
 int zmallocControl(const char *name, uint64_t *value, const int64_t *fresh) {
     static const size_t widths[] = {sizeof(uint64_t), sizeof(uint32_t), sizeof(bool)};
     int code = EINVAL;
     for (size_t i = 0; i < sizeof widths / sizeof *widths && code == EINVAL; i++) {
         size_t width = widths[i];
-        int64_t copy = fresh ? *fresh : 0; /* little-endian: its first bytes are the narrower number */
+        int64_t copy = fresh ? *fresh : 0; /* little-endian: the first bytes are the narrower number */
         *value = 0;
         code = mallctl(name, value, &width, fresh ? &copy : NULL, fresh ? widths[i] : 0);
     }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zmalloc_move.c - moving allocations together, for defragmentation (part of zmalloc.h).
+/* zmalloc_move.c - moves allocations together, for defragmentation (part of zmalloc.h).
  *
- * jemalloc cuts slabs, runs of pages, into regions of one size class. A slab goes back to the system when all
- * of its regions are free: when much was deleted here and there, few slabs are empty, and many are nearly so.
+ * jemalloc cuts slabs, which are runs of pages, into regions of one size class. A slab returns to
+ * the system when all of its regions are free. After many scattered deletions few slabs are
+ * empty, and many are nearly so.
  *
  *     bin of 32 bytes    |#.......|   |########|   |#..#....|   |...#....|        # in use
  *
- * The idea: who sits in a slab that is no fuller than the average of its bin is copied to a region that the
- * allocator chooses, which is one of the oldest slab with room. So old slabs fill up, and are left alone from
- * then on, and young ones run empty. Both ways go past the thread's cache: it would hand out the same region
- * again that has just been given up.
+ * The idea: an allocation in a slab that is no fuller than the average of its bin is copied to a region that
+ * the allocator chooses, which is one of the oldest slab with free regions. So old slabs fill up and stay as
+ * they are from then on, and young ones run empty. Both the allocation and the free bypass the thread's
+ * cache, which would return the region that has just been freed.
  *
- * The slabs of our own (slab.h) answer the same question themselves, and have no cache to go past.
+ * The slabs of slab.h decide by the same rule themselves and have no cache to bypass.
  *
- * Whether an allocation of its own should move, jemalloc tells through "experimental.utilization.query", at
- * about 50 ns. Every stock jemalloc from 5.2 on has it. */
+ * Whether an allocation should move is found out through "experimental.utilization.query", which takes about
+ * 50 ns. Every stock jemalloc from 5.2 on has it. */
 #include <stdint.h>
 #include <string.h>
 
@@ -34,8 +35,8 @@ void zmallocMoveAll(bool all) {
     move_all = all;
 }
 
-/* For tests. Keeps the alignment that the caller may have asked for:
- * with jemalloc it is that of the class. */
+/* For tests. Keeps the alignment that the caller may have requested: with jemalloc it is that of the
+ * class. */
 static void *zmallocMoveAnyway(void *ptr) {
     size_t size = zmallocSize(ptr);
 #ifdef USE_JEMALLOC
@@ -56,16 +57,16 @@ static void *zmallocMoveAnyway(void *ptr) {
 #define MIB_MAX       8
 #define QUERY         "experimental.utilization.query"
 #define STATS_OF_BINS "stats.arenas." ARENAS_ALL ".bins.0."
-#define STATS_BIN     4 /* where the number of the bin is in the path of one */
+#define STATS_BIN     4 /* position of the bin's number in the path of a statistic */
 
 struct path {
     size_t mib[MIB_MAX], length;
 };
 
-/* jemalloc's answer about an allocation. "Free" and "regions" are those of its slab; 1 region: it is large
- * and has pages of its own. */
+/* jemalloc's answer about an allocation. "free" and "regions" are those of its slab; 1 region: the allocation
+ * is large and has pages of its own. */
 struct utilization {
-    const char *filling; /* the slab that the bin allocates from now */
+    const char *filling; /* the slab from which the bin allocates */
     size_t free, regions, bytes, bin_free, bin_regions;
 };
 
@@ -81,7 +82,7 @@ static struct path *zmallocMoveQueryPath(void) {
     return found ? &path : NULL;
 }
 
-/* Does the query answer, and with what is expected? */
+/* Returns whether the query gives the expected answer. */
 bool zmallocCanMove(void) {
     static int can = -1;
     if (can >= 0) return can;
@@ -95,7 +96,7 @@ bool zmallocCanMove(void) {
     return can;
 }
 
-/* Nothing is won in a bin whose holes do not make up a slab. */
+/* Nothing is gained in a bin whose holes do not make up a slab. */
 static bool zmallocMoveShouldMove(const char *ptr) {
     struct path *path = zmallocMoveQueryPath();
     struct utilization u;
@@ -106,7 +107,7 @@ static bool zmallocMoveShouldMove(const char *ptr) {
     return (u.regions - u.free) * u.bin_regions <= (u.bin_regions - u.bin_free) * u.regions;
 }
 
-/* Not within the same slab: the fullest with room may be the one that it is in. */
+/* Moving within the same slab is useless: the fullest with free space may be the allocation's own. */
 static void *zmallocMoveSmall(void *ptr) {
     if (!slab_limit || !slabShouldMove(ptr)) return NULL;
     size_t size = slabBytesOf(slabOf(ptr));
