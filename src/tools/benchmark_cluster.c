@@ -45,7 +45,7 @@ const char *benchClusterTag(const struct benchCluster *c, int slot) {
     return c->tags[slot];
 }
 
-/* ---- What CLUSTER NODES says ---- */
+/* ---- The topology ---- */
 
 static int benchClusterFirstSlot(const struct toolNode *n) {
     int first, last;
@@ -62,11 +62,11 @@ static int benchClusterCompareIds(const void *a, const void *b) {
 }
 
 static void benchClusterAddNode(struct benchTopology *t, const struct toolNode *n,
-                                const struct toolNode *owner, const struct benchServer *asked) {
+                                const struct toolNode *owner, const struct benchServer *server) {
     struct benchNode *node = &t->nodes[t->count++];
     memcpy(node->id, n->id, sizeof(node->id));
     node->server = (struct benchServer){.port = n->port, .replica = n->replica};
-    node->server.host = sdsnew(sdslen(n->host) ? n->host : asked->host);
+    node->server.host = sdsnew(sdslen(n->host) ? n->host : server->host);
     node->slots = zmalloc(CLUSTER_SLOTS * sizeof(node->slots[0]));
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
         if (nodeSlotsHas(&owner->slots, slot)) node->slots[node->slot_count++] = (uint16_t)slot;
@@ -80,7 +80,7 @@ static bool benchClusterIsUsable(const struct toolNode *n) {
 /* Makes a topology of primaries in the order of their slots, each followed by its replicas if they are
  * read from. */
 static struct benchTopology *benchClusterTopologyOf(const struct benchOptions *o, const struct toolNode *all,
-                                                    int count, const struct benchServer *asked) {
+                                                    int count, const struct benchServer *server) {
     const struct toolNode **sorted = zmalloc((size_t)count * sizeof(sorted[0]));
     const struct toolNode **replicas = zmalloc((size_t)count * sizeof(replicas[0]));
     struct benchTopology *t = zcalloc(1, sizeof(*t));
@@ -93,10 +93,10 @@ static struct benchTopology *benchClusterTopologyOf(const struct benchOptions *o
     qsort(sorted, (size_t)primaries, sizeof(sorted[0]), benchClusterComparePrimaries);
     qsort(replicas, (size_t)replica_count, sizeof(replicas[0]), benchClusterCompareIds);
     for (int i = 0; i < primaries; i++) {
-        if (o->read_from != BENCH_FROM_REPLICAS) benchClusterAddNode(t, sorted[i], sorted[i], asked);
+        if (o->read_from != BENCH_FROM_REPLICAS) benchClusterAddNode(t, sorted[i], sorted[i], server);
         for (int j = 0; j < replica_count && o->read_from != BENCH_FROM_PRIMARIES; j++) {
             if (strcmp(replicas[j]->primary, sorted[i]->id) == 0)
-                benchClusterAddNode(t, replicas[j], sorted[i], asked);
+                benchClusterAddNode(t, replicas[j], sorted[i], server);
         }
     }
     zfree(sorted);
@@ -130,7 +130,7 @@ static struct benchTopology *benchClusterFetchTopology(const struct benchOptions
     return NULL;
 }
 
-/* ---- For the others ---- */
+/* ---- Public functions ---- */
 
 const char *benchClusterKind(const struct benchOptions *o) {
     return o->read_from == BENCH_FROM_PRIMARIES  ? "primary"

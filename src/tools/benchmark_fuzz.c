@@ -53,7 +53,7 @@ __attribute__((format(printf, 2, 3))) static void benchFuzzSay(enum level level,
 
 /* ---- Options ---- */
 
-static bool benchFuzzTakeMode(struct str mode) {
+static bool benchFuzzAddMode(struct str mode) {
     if (strIs(mode, "malformed-commands"))
         fuzz.grammar.malformed = true;
     else if (strIs(mode, "config-commands"))
@@ -67,12 +67,12 @@ bool benchFuzzModes(const char *modes) {
     int count;
     bool ok = true;
     sds *names = sdssplitlen(modes, strlen(modes), ",", 1, &count);
-    for (int i = 0; i < count && ok; i++) ok = benchFuzzTakeMode(sdsview(names[i]));
+    for (int i = 0; i < count && ok; i++) ok = benchFuzzAddMode(sdsview(names[i]));
     sdsfreesplitres(names, count);
     return ok;
 }
 
-static void benchFuzzTakeLevel(const char *name) {
+static void benchFuzzParseLevel(const char *name) {
     fuzz.level = LEVEL_INFO;
     for (int i = LEVEL_NONE; i <= LEVEL_DEBUG; i++) {
         if (strcasecmp(name, level_names[i])) continue;
@@ -82,19 +82,19 @@ static void benchFuzzTakeLevel(const char *name) {
     benchFuzzSay(LEVEL_INFO, "There is no log level '%s', so it is 'info'", name);
 }
 
-/* ---- Talking ---- */
+/* ---- Requests and replies ---- */
 
-static sds benchFuzzAsk(struct connection *conn, int argc, const char *const *argv, sds *err) {
+static sds benchFuzzRequest(struct connection *conn, int argc, const char *const *argv, sds *err) {
     return benchSend(conn, argc, argv) ? benchReadReply(conn, err) : NULL;
 }
 
-static bool benchFuzzLearnCommands(sds *err) {
+static bool benchFuzzLoadCommands(sds *err) {
     static const char *const docs[] = {"COMMAND", "DOCS"}, *const config[] = {"CONFIG", "GET", "*"};
     struct connection *conn = benchConnect(fuzz.o, &fuzz.o->servers[0], err);
     if (!conn) return false;
-    sds documented = benchFuzzAsk(conn, 2, docs, err),
-        flags = documented ? benchFuzzAsk(conn, 1, docs, err) : NULL;
-    sds directives = flags ? benchFuzzAsk(conn, 3, config, err) : NULL;
+    sds documented = benchFuzzRequest(conn, 2, docs, err),
+        flags = documented ? benchFuzzRequest(conn, 1, docs, err) : NULL;
+    sds directives = flags ? benchFuzzRequest(conn, 3, config, err) : NULL;
     connClose(conn);
     bool ok = fuzzGrammarInit(&fuzz.grammar, documented, flags, directives);
     if (!ok && !*err) *err = sdsnew("COMMAND DOCS describes no command that could be sent");
@@ -111,7 +111,7 @@ static bool benchFuzzConnectClients(sds *err) {
     return true;
 }
 
-static void benchFuzzGiveUp(struct fuzzClient *c, const char *why) {
+static void benchFuzzFailClient(struct fuzzClient *c, const char *why) {
     benchFuzzSay(LEVEL_ERROR, "%s, after %s", why, c->shown);
     connClose(c->conn);
     c->conn = NULL;
@@ -125,16 +125,16 @@ static void benchFuzzSendOne(struct fuzzClient *c) {
     if (benchSendBytes(c->conn, sdsview(request)))
         fuzz.sent++;
     else
-        benchFuzzGiveUp(c, "The connection has broken");
+        benchFuzzFailClient(c, "The connection has broken");
     sdsfree(request);
 }
 
-static void benchFuzzTakeReply(struct fuzzClient *c) {
+static void benchFuzzReadReply(struct fuzzClient *c) {
     sds err = NULL, reply = c->conn ? benchReadReply(c->conn, &err) : NULL;
     if (!c->conn) return;
     if (!reply) {
         fuzz.broken += err && strstr(err, "Protocol error");
-        benchFuzzGiveUp(c, err ? err : "There is no reply");
+        benchFuzzFailClient(c, err ? err : "There is no reply");
     } else if (reply[0] == '-' || reply[0] == '!') {
         fuzz.errors++;
         benchFuzzSay(LEVEL_DEBUG, "%s: %.*s", c->shown, (int)strcspn(reply, "\r"), reply);
@@ -147,7 +147,7 @@ static void benchFuzzTakeReply(struct fuzzClient *c) {
 
 /* ---- The run ---- */
 
-static void benchFuzzTellProgress(bool last) {
+static void benchFuzzPrintProgress(bool last) {
     int64_t now_us = monotonicUs(), all = fuzz.per_client * fuzz.o->clients;
     if (fuzz.level < LEVEL_INFO || (!last && now_us - fuzz.told_us < PROGRESS_US)) return;
     double seconds = (double)(now_us - fuzz.started_us) / 1e6;
@@ -157,7 +157,7 @@ static void benchFuzzTellProgress(bool last) {
     fflush(stdout);
 }
 
-static void benchFuzzTellResult(void) {
+static void benchFuzzPrintResult(void) {
     int64_t answered = fuzz.succeeded + fuzz.errors + fuzz.broken;
     benchFuzzSay(LEVEL_INFO, "All client threads completed. %d succeeded, %d failed.",
                  fuzz.o->clients - fuzz.failed, fuzz.failed);
@@ -172,22 +172,22 @@ static void benchFuzzTellResult(void) {
     benchFuzzSay(LEVEL_INFO, "The same commands again: --seed %llu", (unsigned long long)fuzz.o->seed);
 }
 
-static void benchFuzzRunFuzz(void) {
+static void benchFuzzRun(void) {
     fuzz.started_us = fuzz.told_us = monotonicUs();
     for (int64_t i = 0; i < fuzz.per_client && fuzz.failed < fuzz.o->clients; i++) {
         for (int k = 0; k < fuzz.o->clients; k++) benchFuzzSendOne(&fuzz.clients[k]);
-        for (int k = 0; k < fuzz.o->clients; k++) benchFuzzTakeReply(&fuzz.clients[k]);
-        benchFuzzTellProgress(false);
+        for (int k = 0; k < fuzz.o->clients; k++) benchFuzzReadReply(&fuzz.clients[k]);
+        benchFuzzPrintProgress(false);
     }
-    benchFuzzTellProgress(true);
-    benchFuzzTellResult();
+    benchFuzzPrintProgress(true);
+    benchFuzzPrintResult();
 }
 
 int benchFuzz(const struct benchOptions *o) {
     sds err = NULL;
     fuzz.o = o;
-    benchFuzzTakeLevel(o->fuzz_level);
-    if (!benchFuzzLearnCommands(&err) || !benchFuzzConnectClients(&err)) {
+    benchFuzzParseLevel(o->fuzz_level);
+    if (!benchFuzzLoadCommands(&err) || !benchFuzzConnectClients(&err)) {
         fprintf(stderr, "%s\n", err);
         return 1;
     }
@@ -195,7 +195,7 @@ int benchFuzz(const struct benchOptions *o) {
     fuzz.per_client = o->requests / o->clients ? o->requests / o->clients : 1;
     printf("Running fuzzer with %d clients, %lld commands per client (%lld total commands)\n", o->clients,
            (long long)fuzz.per_client, (long long)o->requests);
-    benchFuzzRunFuzz();
+    benchFuzzRun();
     for (int i = 0; i < o->clients; i++) {
         if (fuzz.clients[i].conn) connClose(fuzz.clients[i].conn);
         sdsfree(fuzz.clients[i].shown);

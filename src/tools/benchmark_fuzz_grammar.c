@@ -22,7 +22,7 @@
 
 /* ---- The server's replies ---- */
 
-static bool fuzzGrammarLists(const struct respReply *list, const char *word) {
+static bool fuzzGrammarHasWord(const struct respReply *list, const char *word) {
     for (size_t i = 0; list && i < list->elements; i++)
         if (strIs(list->element[i].str, word)) return true;
     return false;
@@ -30,26 +30,26 @@ static bool fuzzGrammarLists(const struct respReply *list, const char *word) {
 
 /* Finds the flags of a command. An entry of COMMAND is name, arity, flags, ... and, in the tenth place,
  * the entries of the subcommands. */
-static const struct respReply *fuzzGrammarFlagsOf(const struct respReply *entries, struct str name) {
+static const struct respReply *fuzzGrammarFindFlags(const struct respReply *entries, struct str name) {
     for (size_t i = 0; i < entries->elements; i++) {
         const struct respReply *e = &entries->element[i];
         if (e->elements < 10) continue;
         if (strEq(e->element[0].str, name)) return &e->element[2];
         struct str own = e->element[0].str;
         if (name.len > own.len && name.ptr[own.len] == '|' && !memcmp(name.ptr, own.ptr, own.len))
-            return fuzzGrammarFlagsOf(&e->element[9], name);
+            return fuzzGrammarFindFlags(&e->element[9], name);
     }
     return NULL;
 }
 
-static bool fuzzGrammarMayBeSent(const struct fuzzGrammar *g, struct str name) {
+static bool fuzzGrammarIsAllowed(const struct fuzzGrammar *g, struct str name) {
     static const char *const flags[] = {"admin", "blocking", "noscript", "pubsub"};
     static const char *const names[] = {"migrate",        "asking",   "readonly", "readwrite",
                                         "restore-asking", "flushall", "flushdb",  "swapdb"};
-    const struct respReply *has = fuzzGrammarFlagsOf(&g->flags, name);
+    const struct respReply *has = fuzzGrammarFindFlags(&g->flags, name);
     if (!has) return false;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (fuzzGrammarLists(has, flags[i])) return false;
+        if (fuzzGrammarHasWord(has, flags[i])) return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strIs(name, names[i])) return false;
     return name.len < 8 || memcmp(name.ptr, "cluster|", 8);
@@ -59,7 +59,7 @@ static void fuzzGrammarAddCommand(struct fuzzGrammar *g, struct str name, struct
                                   const struct respReply *docs) {
     const char *bar = memchr(name.ptr, '|', name.len);
     size_t len = bar ? (size_t)(bar - name.ptr) : name.len;
-    if (!fuzzGrammarMayBeSent(g, name)) return;
+    if (!fuzzGrammarIsAllowed(g, name)) return;
     g->commands = zrealloc(g->commands, (size_t)(g->count + 1) * sizeof *g->commands);
     g->commands[g->count++] = (struct fuzzCommand){
         .name = strN(name.ptr, len),
@@ -115,7 +115,7 @@ static void fuzzGrammarPut(struct words *w, sds word) {
     w->word[w->count++] = word;
 }
 
-static bool fuzzGrammarCoin(void) {
+static bool fuzzGrammarTossCoin(void) {
     return randomBelow(2);
 }
 
@@ -184,11 +184,11 @@ static void fuzzGrammarPutOnce(struct words *w, const struct respReply *arg, int
 static void fuzzGrammarPutArg(struct words *w, const struct respReply *arg, int depth) {
     const struct respReply *flags = respField(arg, "flags");
     struct str token = respFieldText(arg, "token");
-    if (fuzzGrammarLists(flags, "optional") && fuzzGrammarCoin()) return;
-    bool multiple = fuzzGrammarLists(flags, "multiple");
+    if (fuzzGrammarHasWord(flags, "optional") && fuzzGrammarTossCoin()) return;
+    bool multiple = fuzzGrammarHasWord(flags, "multiple");
     int times = !multiple ? 1 : w->promised ? w->promised : 1 + (int)randomBelow(REPEAT_MAX);
     for (int i = 0; i < times; i++) {
-        if (token.len && (i == 0 || fuzzGrammarLists(flags, "multiple_token")))
+        if (token.len && (i == 0 || fuzzGrammarHasWord(flags, "multiple_token")))
             fuzzGrammarPut(w, sdsnewstr(token));
         fuzzGrammarPutOnce(w, arg, depth);
     }
@@ -203,7 +203,7 @@ static void fuzzGrammarPutArgs(struct words *w, const struct respReply *args, in
 
 /* Returns false for directives that would make the server close our connections, accept no new ones, or
  * refuse all writes. */
-static bool fuzzGrammarMaySet(struct str name) {
+static bool fuzzGrammarIsSettable(struct str name) {
     static const char *const parts[] = {"bind",        "port", "client", "timeout",  "maxmemory",
                                         "requirepass", "dir",  "min-",   "proto-max"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -215,11 +215,11 @@ static void fuzzGrammarPutConfigSet(struct words *w, const struct respReply *con
     size_t pairs = config->elements / 2, at = pairs ? 2 * randomBelow(pairs) : 0;
     fuzzGrammarPut(w, sdsnew("CONFIG"));
     fuzzGrammarPut(w, sdsnew("SET"));
-    if (!pairs || !fuzzGrammarMaySet(config->element[at].str)) at = SIZE_MAX;
+    if (!pairs || !fuzzGrammarIsSettable(config->element[at].str)) at = SIZE_MAX;
     fuzzGrammarPut(w, at == SIZE_MAX ? sdsnew("hz") : sdsnewstr(config->element[at].str));
-    fuzzGrammarPut(w, at == SIZE_MAX      ? sdsnew("10")
-                      : fuzzGrammarCoin() ? sdsnewstr(config->element[at + 1].str)
-                                          : fuzzGrammarAnyInteger());
+    fuzzGrammarPut(w, at == SIZE_MAX          ? sdsnew("10")
+                      : fuzzGrammarTossCoin() ? sdsnewstr(config->element[at + 1].str)
+                                              : fuzzGrammarAnyInteger());
 }
 
 /* Adds, removes or replaces a word. */

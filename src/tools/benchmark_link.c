@@ -77,7 +77,7 @@ sds benchReadReply(struct connection *conn, sds *err) {
 
 /* Returns the text of the reply or of its last element, such as the value in CONFIG GET's name and
  * value; NULL if there is neither. */
-static sds benchLinkTextOf(const struct respReply *reply) {
+static sds benchLinkReplyText(const struct respReply *reply) {
     bool list = reply->type == RESP_T_ARRAY || reply->type == RESP_T_MAP;
     if (list && reply->elements == 0) return NULL;
     if (reply->elements) reply = &reply->element[reply->elements - 1];
@@ -91,7 +91,7 @@ static sds benchLinkCall(struct connection *conn, int argc, const char *const *a
     struct respReply reply;
     if (!in) return NULL;
     bool read = respReadReply(in, sdslen(in), &reply) > 0;
-    sds text = read ? benchLinkTextOf(&reply) : benchLinkFail(err, "Protocol error in the reply");
+    sds text = read ? benchLinkReplyText(&reply) : benchLinkFail(err, "Protocol error in the reply");
     if (read && reply.type == RESP_T_ERROR) *err = text, text = NULL;
     if (read) respReplyFree(&reply);
     sdsfree(in);

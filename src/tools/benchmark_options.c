@@ -117,7 +117,7 @@ struct option {
     int64_t min, max;
 };
 
-static void benchOptionsComplain(const char *what, const char *value) {
+static void benchOptionsExit(const char *what, const char *value) {
     fprintf(stderr, "%s '%s'. Try valkey-benchmark --help.\n", what, value);
     exit(1);
 }
@@ -134,7 +134,7 @@ static int64_t benchOptionsParseNumber(const struct option *opt, const char *val
 
 /* Adds a server given as "host:port", "[v6]:port", "port" or "/path". */
 static void benchOptionsAddServer(struct benchOptions *o, const char *value) {
-    if (o->server_count == BENCH_MAX_SERVERS) benchOptionsComplain("Too many servers; cannot add", value);
+    if (o->server_count == BENCH_MAX_SERVERS) benchOptionsExit("Too many servers: no room for", value);
     struct benchServer *s = &o->servers[o->server_count++];
     if (strchr(value, '/')) {
         s->socket = value;
@@ -143,7 +143,7 @@ static void benchOptionsAddServer(struct benchOptions *o, const char *value) {
     const char *colon = strrchr(value, ':'), *port = colon ? colon + 1 : value;
     int64_t n;
     if (!string2ll(strOf(port), &n) || n < 1 || n > 65535)
-        benchOptionsComplain("Not a server as host:port or /path:", value);
+        benchOptionsExit("Not a server as host:port or /path:", value);
     sds host = colon ? sdsnewlen(value, (size_t)(colon - value)) : sdsnew("127.0.0.1");
     if (sdslen(host) && host[0] == '[') sdsrange(host, 1, -2);
     s->host = host;
@@ -192,9 +192,9 @@ static void benchOptionsParseWords(struct benchOptions *o, const struct option *
             break;
         }
         const struct option *opt = benchOptionsFindOption(options, argv[i]);
-        if (opt == NULL) benchOptionsComplain("Unknown option", argv[i]);
+        if (opt == NULL) benchOptionsExit("Unknown option", argv[i]);
         bool has_value = opt->kind >= NUMBER && opt->kind <= URI;
-        if (has_value && i + 1 == argc) benchOptionsComplain("A value is missing after", argv[i]);
+        if (has_value && i + 1 == argc) benchOptionsExit("A value is missing after", argv[i]);
         if (has_value) i++;
         benchOptionsApply(o, opt, argv[i]);
     }
@@ -205,7 +205,7 @@ static void benchOptionsParseWords(struct benchOptions *o, const struct option *
 static enum benchReadFrom benchOptionsReadFrom(const char *replicas) {
     if (strcmp(replicas, "no") == 0) return BENCH_FROM_PRIMARIES;
     if (strcmp(replicas, "yes") == 0) return BENCH_FROM_REPLICAS;
-    if (strcmp(replicas, "all") != 0) benchOptionsComplain("--rfr takes no, yes or all, not", replicas);
+    if (strcmp(replicas, "all") != 0) benchOptionsExit("--rfr takes no, yes or all, not", replicas);
     return BENCH_FROM_ALL;
 }
 
@@ -311,21 +311,20 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     };
     benchOptionsParseWords(o, options, argc, argv);
     if (o->requests > 0 && o->duration_s)
-        benchOptionsComplain("Only one of these can be given: -n and", "--duration");
+        benchOptionsExit("One of the two says when to end: -n and", "--duration");
     o->read_from = benchOptionsReadFrom(replicas);
     if (keys && !benchDrawParse(&o->draw, keys))
-        benchOptionsComplain("--keys takes uniform, zipf or gauss, not", keys);
-    if (keys && o->range < 1) benchOptionsComplain("The range of the numbers, -r, is required for", "--keys");
+        benchOptionsExit("--keys takes uniform, zipf or gauss, not", keys);
+    if (keys && o->range < 1) benchOptionsExit("The range of the numbers, -r, is needed for", "--keys");
     if (keys && o->sequential)
-        benchOptionsComplain("Only one of these can be given: --keys and", "--sequential");
+        benchOptionsExit("Numbers are drawn or counted up: --keys and", "--sequential");
     if (o->range > 0) benchDrawPrepare(&o->draw, o->range);
     if (o->mix && (o->argc || o->tests))
-        benchOptionsComplain("Only one load can be given: -t or a command, or", "--mix");
-    if (o->csv && o->json) benchOptionsComplain("Only one output format can be given: --csv and", "--json");
-    if (o->svg && o->server_count > 1)
-        benchOptionsComplain("A chart shows only one server, not those of", "--vs");
+        benchOptionsExit("One load at a time: a command or -t, and", "--mix");
+    if (o->csv && o->json) benchOptionsExit("One form of output at a time: --csv and", "--json");
+    if (o->svg && o->server_count > 1) benchOptionsExit("A chart is of one server, not with", "--vs");
     if (o->cluster && o->server_count > 1)
-        benchOptionsComplain("Only single servers are compared, not with", "--cluster");
+        benchOptionsExit("A comparison is between servers, not with", "--cluster");
     if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;
@@ -333,7 +332,7 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     if (o->threads > o->clients) o->threads = o->clients;
     o->seed = seed >= 0 ? (uint64_t)seed : randomU64();
     o->keepalive = keepalive;
-    if (o->last_from_stdin && o->argc == 0) benchOptionsComplain("There is no command for", "-x");
+    if (o->last_from_stdin && o->argc == 0) benchOptionsExit("There is no command for", "-x");
     if (o->last_from_stdin) benchOptionsAddStdin(o);
     toolTlsStart(&o->tls);
     benchOptionsDefaultLabels(o);

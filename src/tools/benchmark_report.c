@@ -49,26 +49,26 @@ static void benchReportPrintCumulative(const struct benchResult *r) {
 
 /* Prints a directive of the server; `format` takes its name and value. */
 static void benchReportPrintSetting(const struct benchOptions *o, const struct benchServer *server,
-                                    const char *format, const char *name, bool *told) {
+                                    const char *format, const char *name, bool *readable) {
     sds value = benchServerConfig(o, server, name);
     if (value)
         printf(format, name, o->cluster && !*value ? "NONE" : value);
-    else if (*told)
+    else if (*readable)
         fprintf(stderr, "The configuration of the server could not be read\n");
-    *told = *told && value;
+    *readable = *readable && value;
     sdsfree(value);
 }
 
 static void benchReportPrintSettings(const struct benchOptions *o) {
-    bool told = true;
+    bool readable = true;
     const char *format = o->cluster ? "    %s: %s\n" : "  host configuration \"%s\": %s\n";
     const struct benchTopology *t = o->cluster ? benchClusterNow(o->nodes) : NULL;
     if (t) printf("  cluster mode: yes (%d %s)\n", t->count, benchClusterKind(o));
     for (int i = 0; i < (t ? t->count : 1); i++) {
         const struct benchServer *server = t ? &t->nodes[i].server : &o->servers[0];
         if (t) printf("  node [%d] configuration:\n", i);
-        benchReportPrintSetting(o, server, format, "save", &told);
-        benchReportPrintSetting(o, server, format, "appendonly", &told);
+        benchReportPrintSetting(o, server, format, "save", &readable);
+        benchReportPrintSetting(o, server, format, "appendonly", &readable);
     }
 }
 

@@ -252,7 +252,7 @@ static struct benchClient *benchRunPopIdle(struct worker *w) {
     return c;
 }
 
-static void benchRunSendWhatIsDue(struct worker *w) {
+static void benchRunSendDueBatches(struct worker *w) {
     struct benchRun *run = w->run;
     while (w->idle) {
         int64_t due_us, now_us = monotonicUs();
@@ -269,18 +269,18 @@ static void benchRunSendWhatIsDue(struct worker *w) {
     }
 }
 
-static void benchRunTimerRang(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void benchRunOnTimer(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)mask;
     struct worker *w = data;
     uint64_t times;
     if (read(fd, &times, sizeof(times)) < 0 && errno != EAGAIN) return;
     w->timer_due_us = 0;
-    benchRunSendWhatIsDue(w);
+    benchRunSendDueBatches(w);
 }
 
 static bool benchRunTimerInit(struct worker *w) {
     w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    return w->timer >= 0 && aeCreateFileEvent(w->el, w->timer, AE_READABLE, benchRunTimerRang, w) == 0;
+    return w->timer >= 0 && aeCreateFileEvent(w->el, w->timer, AE_READABLE, benchRunOnTimer, w) == 0;
 }
 
 /* Sends the next batch of a client without a current one, or makes the client idle until a batch is due. */
@@ -290,7 +290,7 @@ static void benchRunSendNext(struct benchClient *c, int64_t now_us) {
     c->next_idle = NULL;
     *w->last_idle = c;
     w->last_idle = &c->next_idle;
-    benchRunSendWhatIsDue(w);
+    benchRunSendDueBatches(w);
 }
 
 /* Returns whether the error says that slots or nodes have moved; the next commands go to the new nodes. */
@@ -301,7 +301,7 @@ static bool benchRunIsTopologyError(const struct benchClient *c) {
                      strncmp(error, "CLUSTERDOWN ", 12) == 0 || strncmp(error, "TRYAGAIN ", 9) == 0);
 }
 
-static void benchRunNoteTopologyError(struct benchClient *c, int64_t now_us) {
+static void benchRunHandleTopologyError(struct benchClient *c, int64_t now_us) {
     struct worker *w = c->worker;
     c->scan.count = 0;
     if (now_us - w->error_shown_us >= SHOWN_ERROR_GAP_US) {
@@ -315,9 +315,9 @@ static void benchRunNoteTopologyError(struct benchClient *c, int64_t now_us) {
 
 /* Handles error replies: with -e they are shown, one per second and thread, and the run goes on; without
  * it the first one ends the run. */
-static void benchRunNoteErrors(struct benchClient *c, int64_t now_us) {
+static void benchRunHandleErrors(struct benchClient *c, int64_t now_us) {
     struct worker *w = c->worker;
-    if (benchRunIsTopologyError(c)) return benchRunNoteTopologyError(c, now_us);
+    if (benchRunIsTopologyError(c)) return benchRunHandleTopologyError(c, now_us);
     w->error_replies += c->scan.count;
     c->scan.count = 0;
     benchRunFailAt(c, !w->run->options->show_errors, c->scan.error);
@@ -353,7 +353,7 @@ static void benchRunReadReplies(struct aeEventLoop *el, int fd, void *data, int 
         c->missing -= replyScanFeed(&c->scan, w->input, (size_t)n);
     } while (c->missing > 0 && !c->scan.broken && tlsHasInput(c->conn));
     if (c->scan.broken || c->missing < 0) return benchRunClientFail(c, "Protocol error in the replies");
-    if (c->scan.count) benchRunNoteErrors(c, monotonicUs());
+    if (c->scan.count) benchRunHandleErrors(c, monotonicUs());
     if (c->missing > 0) return;
     int64_t now_us = monotonicUs();
     if (c->measured) benchRunRecord(c, now_us);

@@ -21,7 +21,7 @@ static bool benchScanParseLength(const char *p, size_t len, int64_t *out) {
     return i > first && (i == len || (p[i] == '\r' && i + 1 == len));
 }
 
-static void benchScanNoteError(struct replyScan *s, const char *text, size_t len) {
+static void benchScanSaveError(struct replyScan *s, const char *text, size_t len) {
     if (len && text[len - 1] == '\r') len--;
     if (len > sizeof(s->error) - 1) len = sizeof(s->error) - 1;
     memcpy(s->error, text, len);
@@ -52,7 +52,7 @@ static int64_t benchScanOpenAggregate(struct replyScan *s, char type, int64_t n)
 }
 
 /* Handles a whole line, without its LF. */
-static int64_t benchScanTakeLine(struct replyScan *s, const char *line, size_t len) {
+static int64_t benchScanHandleLine(struct replyScan *s, const char *line, size_t len) {
     int64_t n;
     switch (len ? line[0] : '\0') {
     case '+':
@@ -61,8 +61,8 @@ static int64_t benchScanTakeLine(struct replyScan *s, const char *line, size_t l
     case '(':
     case '#':
     case '_': return benchScanCloseValue(s);
-    case '-': benchScanNoteError(s, line + 1, len - 1); return benchScanCloseValue(s);
-    case '!': benchScanNoteError(s, "(bulk error)", 12); __attribute__((fallthrough));
+    case '-': benchScanSaveError(s, line + 1, len - 1); return benchScanCloseValue(s);
+    case '!': benchScanSaveError(s, "(bulk error)", 12); __attribute__((fallthrough));
     case '$':
     case '=':
         if (benchScanParseLength(line + 1, len - 1, &n)) return benchScanOpenBulk(s, n);
@@ -80,8 +80,8 @@ static int64_t benchScanTakeLine(struct replyScan *s, const char *line, size_t l
 }
 
 /* Handles a piece of a line: whole lines in place, others are put together in s->line. */
-static int64_t benchScanTakePiece(struct replyScan *s, const char *piece, size_t len, bool ends) {
-    if (s->line_len == 0 && ends) return benchScanTakeLine(s, piece, len);
+static int64_t benchScanHandlePiece(struct replyScan *s, const char *piece, size_t len, bool ends) {
+    if (s->line_len == 0 && ends) return benchScanHandleLine(s, piece, len);
     size_t room = sizeof(s->line) - s->line_len;
     size_t n = len < room ? len : room;
     memcpy(s->line + s->line_len, piece, n);
@@ -89,7 +89,7 @@ static int64_t benchScanTakePiece(struct replyScan *s, const char *piece, size_t
     if (!ends) return 0;
     n = s->line_len;
     s->line_len = 0;
-    return benchScanTakeLine(s, s->line, n);
+    return benchScanHandleLine(s, s->line, n);
 }
 
 void replyScanInit(struct replyScan *s) {
@@ -112,7 +112,7 @@ int64_t replyScanFeed(struct replyScan *s, const char *buf, size_t len) {
         const char *start = p;
         while (p < end && *p != '\n') p++;
         bool ends = p < end;
-        replies += benchScanTakePiece(s, start, (size_t)(p - start), ends);
+        replies += benchScanHandlePiece(s, start, (size_t)(p - start), ends);
         p += ends;
     }
     return replies;

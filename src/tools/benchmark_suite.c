@@ -97,7 +97,7 @@ static bool benchSuiteTestMatches(const struct suiteTest *t, const char *name) {
            (t->names[1] && benchSuiteNameMatches(t->names[1], name));
 }
 
-static bool benchSuiteTestWanted(const struct suiteTest *t, sds *names, int count) {
+static bool benchSuiteTestIsSelected(const struct suiteTest *t, sds *names, int count) {
     bool wanted = count == 0;
     for (int i = 0; i < count; i++) wanted |= benchSuiteTestMatches(t, names[i]);
     return wanted;
@@ -182,7 +182,7 @@ struct benchTest *benchTestsCreate(const struct benchOptions *o, int *count) {
     sds *names = o->tests ? sdssplitlen(o->tests, strlen(o->tests), ",", 1, &names_count) : NULL;
     benchSuiteWarnUnknown(names, names_count);
     for (size_t t = 0; t < SUITE_COUNT; t++) {
-        if (benchSuiteTestWanted(&suite[t], names, names_count))
+        if (benchSuiteTestIsSelected(&suite[t], names, names_count))
             tests[(*count)++] = benchSuiteTestCreate(o, &suite[t]);
     }
     if (names) sdsfreesplitres(names, names_count);

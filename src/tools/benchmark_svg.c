@@ -60,7 +60,7 @@ static sds benchSvgCatText(sds out, double x, double y, const char *attributes, 
 }
 
 /* Returns the smallest 1, 2 or 5 times a power of ten that is at least `value`. */
-static double benchSvgNiceAbove(double value) {
+static double benchSvgRoundUp(double value) {
     double power = pow(10, floor(log10(value > 0 ? value : 1)));
     static const double steps[] = {1, 2, 5, 10};
     for (int i = 0; i < 4; i++) {
@@ -81,7 +81,7 @@ static struct scale benchSvgScaleOf(const struct series *s) {
     if (!(least > 0.001)) least = 0.001;
     if (least > most) most = least;
     struct scale scale = {
-        .low = floor(log10(least)), .high = ceil(log10(most)), .rate_high = benchSvgNiceAbove(rate)};
+        .low = floor(log10(least)), .high = ceil(log10(most)), .rate_high = benchSvgRoundUp(rate)};
     if (scale.high <= scale.low) scale.high = scale.low + 1;
     scale.seconds = seriesCount(s) * seriesWidth(s);
     return scale;
@@ -120,7 +120,7 @@ static double benchSvgP50(const struct seriesPoint *p) {
 static double benchSvgP99(const struct seriesPoint *p) {
     return p->p99_ms;
 }
-static double benchSvgMost(const struct seriesPoint *p) {
+static double benchSvgMax(const struct seriesPoint *p) {
     return p->max_ms;
 }
 
@@ -152,7 +152,7 @@ static sds benchSvgCatAxes(sds out, const struct scale *scale) {
         snprintf(label, sizeof label, "%.0f/s", i * scale->rate_high);
         out = benchSvgCatGridLine(out, HEAD + LATENCY + GAP + RATE - i * RATE, label);
     }
-    double step = benchSvgNiceAbove(scale->seconds / LABELS_EACH);
+    double step = benchSvgRoundUp(scale->seconds / LABELS_EACH);
     for (double t = 0; t <= scale->seconds * 1.0001; t += step) {
         snprintf(label, sizeof label, "%g s", t);
         out =
@@ -177,7 +177,7 @@ static sds benchSvgCatChart(sds out, const char *title, const struct series *s) 
     out = benchSvgCatText(out, LEFT, HEAD - 16, " class=\"title\"", title);
     if (seriesCount(s) == 0) return sdscat(out, "</g>\n"); /* there are no measurements */
     out = benchSvgCatLegend(benchSvgCatAxes(out, &scale));
-    out = benchSvgCatLine(out, s, &scale, "max", benchSvgMost);
+    out = benchSvgCatLine(out, s, &scale, "max", benchSvgMax);
     out = benchSvgCatLine(out, s, &scale, "p99", benchSvgP99);
     out = benchSvgCatLine(out, s, &scale, "p50", benchSvgP50);
     return sdscat(benchSvgCatRate(out, s, &scale), "</g>\n");

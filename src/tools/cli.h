@@ -76,11 +76,11 @@ struct cli {
     int db; /* selected, also after a reconnect */
     int connect_timeout_ms;
     struct toolTls tls;
-    int resp;          /* 2 or 3; 0: the protocol in which the server starts */
+    int resp;              /* 2 or 3; 0: the protocol in which the server starts */
     bool resp_is_optional; /* RESP3 is optional: a server without it is accepted */
-    bool cluster;      /* follow redirections */
+    bool cluster;          /* follow redirections */
 
-    /* What to do, and how to print it. */
+    /* The mode, and the form of its output. */
     enum cliMode mode;
     enum cliOutput output;
     sds delimiter, terminator; /* raw output: between elements; after a reply */
@@ -198,7 +198,7 @@ bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat);
  * wants to leave. */
 bool cliRunLine(struct cli *c, const char *line, size_t len);
 
-/* ---- Modes, each in a file of its own; the exit status. The connection is there, except for
+/* ---- Modes, each in its own file. They return the exit status and need a connection, except for
  * cliIntrinsicLatency. ---- */
 
 int cliPipe(struct cli *c);
@@ -220,11 +220,11 @@ int cliCluster(struct cli *c); /* makes its own connections */
 enum cliDebugEnd { CLI_DEBUG_DONE, CLI_DEBUG_QUIT, CLI_DEBUG_RESTART, CLI_DEBUG_FAILED };
 enum cliDebugEnd cliDebug(struct cli *c, int argc, const sds *argv);
 
-/* One step of SCAN over the keys that the options name. cliScanRequest queues it, and cliScanTake reads
+/* One step of SCAN over the keys that the options name. cliScanRequest queues it, and cliScanReadStep reads
  * it after all earlier replies. *cursor starts as "0" and is "0" again after the last step. Returns the
  * keys of this step, *count of them; free them with sdsfreesplitres. */
 void cliScanRequest(struct cli *c, const sds cursor);
-sds *cliScanTake(struct cli *c, sds *cursor, int *count);
+sds *cliScanReadStep(struct cli *c, sds *cursor, int *count);
 /* Pauses as -i says. */
 void cliPause(const struct cli *c);
 /* Returns a number from INFO or a part of it; 0 if it is missing. */
@@ -237,7 +237,7 @@ int64_t cliInfoKeys(const char *info);
 /* Returns the documentation of the server's commands and requests it first if necessary. It may be
  * empty. */
 struct cliDocs;
-const struct cliDocs *cliDocsOf(struct cli *c);
+const struct cliDocs *cliLoadDocs(struct cli *c);
 
 void cliPrompt(struct cli *c); /* runs until the end of input or exit */
 void cliHelp(struct cli *c, int argc, const sds *argv);

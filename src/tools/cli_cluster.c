@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster.c - --cluster: its subcommands, words to the user and questions. Part of cli_cluster.h. */
+/* cli_cluster.c - --cluster: subcommands, output and questions. Part of cli_cluster.h. */
 #include "tools/cli_cluster.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #define BAR_WIDTH 40
 
-/* ---- Words to the user ---- */
+/* ---- Output and questions ---- */
 
 static bool cliClusterHasColours(void) {
     const char *term = getenv("TERM");
@@ -55,7 +55,7 @@ bool clusterConfirmUnless(bool sure, const char *question) {
     return sure || clusterConfirm(question);
 }
 
-/* On the terminal of the user, wherever the lines for scripts go. */
+/* The bar is on the user's terminal, wherever the lines for scripts go. */
 static bool progress_bar_is_shown;
 
 bool cliClusterHasProgressBar(void) {
@@ -138,7 +138,7 @@ static bool cliClusterReadAddress(const char *text, sds *host, int *port) {
     return toolAddressParse(strOf(text), host, port, NULL) && sdslen(*host);
 }
 
-/* "host:port", or two words. Exits when it is neither. */
+/* Reads "host:port", or two words; exits for anything else. */
 static bool cliClusterReadTarget(int argc, char **argv, sds *host, int *port) {
     if (cliClusterReadAddress(argv[0], host, port)) return true;
     int64_t n;
@@ -185,7 +185,7 @@ static int cliClusterRunRebalance(struct cluster *c, int argc, char **argv) {
     return clusterRebalance(c);
 }
 
-/* The cluster is the second address. */
+/* Adds a node; the second address is a node of the cluster. */
 static int cliClusterRunAddNode(struct cluster *c, int argc, char **argv) {
     (void)argc;
     sds host, new_host;
@@ -232,7 +232,7 @@ static int cliClusterRunSetTimeout(struct cluster *c, int argc, char **argv) {
     return status;
 }
 
-/* It has more to look at before the cluster is asked. */
+/* Loads the cluster itself, after it has checked its own options. */
 static int cliClusterRunImport(struct cluster *c, int argc, char **argv) {
     sds host, from;
     int port, from_port;
@@ -262,8 +262,8 @@ static int cliClusterRunBackup(struct cluster *c, int argc, char **argv) {
 
 static const struct subcommand {
     const char *name;
-    int min, max; /* arguments; max 0: any number */
-    bool loads;   /* the cluster of the node that is named first, before it is run */
+    int min, max; /* number of arguments; max 0: no limit */
+    bool loads;   /* whether the cluster of the first node named is loaded before */
     int (*run)(struct cluster *c, int argc, char **argv);
 } subcommands[] = {
     {"create", 1, 0, false, cliClusterRunCreate},    {"check", 1, 0, true, cliClusterRunCheck},
@@ -298,7 +298,7 @@ int cliCluster(struct cli *cli) {
     int argc = o->command.argc - 1;
     if (strcasecmp(name, "help") == 0) {
         fputs(cluster_usage, stdout);
-        return 1; /* as Valkey's own does */
+        return 1; /* as Valkey's valkey-cli does */
     }
     const struct subcommand *s = cliClusterFindSubcommand(name);
     if (!s) {

@@ -34,7 +34,7 @@ struct cluster {
 /* The arguments for "%s:%d" of a node. */
 #define AT(node) (node)->link.host, (node)->link.port
 
-/* ---- Words to the user ---- */
+/* ---- Output and questions ---- */
 
 enum clusterTone { TONE_STEP, TONE_OK, TONE_WARNING, TONE_ERROR };
 /* Prints in the tone's colour if the terminal has colours. */
@@ -69,7 +69,7 @@ bool cliClusterRequestWords(struct cliNode *n, struct respReply *reply, int argc
 bool cliClusterRequestRetrying(struct cliNode *n, struct respReply *reply, ...);
 /* Like cliClusterRequest without the reply; an error is printed and makes it return false. */
 bool clusterRun(struct cliNode *n, ...);
-bool clusterDoWords(struct cliNode *n, int argc, const struct str *argv);
+bool clusterRunWords(struct cliNode *n, int argc, const struct str *argv);
 /* Frees the reply, after printing it if it is an error. Returns whether it was no error. */
 bool clusterFinishRequest(const struct cliNode *n, struct respReply *reply);
 /* Returns the number of keys in all databases. */
@@ -103,7 +103,7 @@ bool clusterViewsAgree(struct cluster *c, bool fresh);
  * is up. */
 bool clusterWaitForAgreement(struct cluster *c, int seconds);
 
-/* ---- Subcommands' parts ---- */
+/* ---- Parts of subcommands ---- */
 
 void clusterPrintInfo(struct cluster *c);
 /* Runs the checks, and with `fix` repairs what can be repaired. Returns true when all is well (again). */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_check.c - --cluster info and check, and which repairs fix has to make. Part of
- * cli_cluster.h. */
+/* cli_cluster_check.c - --cluster info and check, and the repairs that fix makes. Part of cli_cluster.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,8 +31,8 @@ static void cliCheckAgreement(struct cluster *c) {
     c->problems++;
 }
 
-/* Slots that a node has open one way, as a line; they are added to *open. */
-static void cliCheckNoteOpen(const struct cliNode *n, bool importing, struct nodeSlots *open) {
+/* Prints the slots that a node is importing or migrating, and adds them to *open. */
+static void cliCheckAddOpenSlots(const struct cliNode *n, bool importing, struct nodeSlots *open) {
     sds list = sdsempty();
     for (int i = 0; i < n->is.open_count; i++) {
         const struct cliOpenSlot *slot = &n->is.open[i];
@@ -51,8 +50,8 @@ static void cliCheckNoteOpen(const struct cliNode *n, bool importing, struct nod
 static void cliCheckOpenSlots(struct cluster *c, struct nodeSlots *open) {
     cliClusterPrint(TONE_STEP, ">>> Check for open slots...\n");
     for (int i = 0; i < c->count; i++) {
-        cliCheckNoteOpen(c->nodes[i], false, open);
-        cliCheckNoteOpen(c->nodes[i], true, open);
+        cliCheckAddOpenSlots(c->nodes[i], false, open);
+        cliCheckAddOpenSlots(c->nodes[i], true, open);
     }
     sds list = sdsempty();
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
@@ -79,9 +78,8 @@ static void cliCheckCoverage(struct cluster *c, struct nodeSlots *uncovered) {
     c->problems++;
 }
 
-/* Primaries that say the slot is theirs, or have keys of it although it is not. keys[i]: of node i, by slot.
- */
-static int cliCheckOwnersOf(struct cluster *c, int slot, int64_t *const *keys, struct cliNode **owners) {
+/* Collects the primaries that claim the slot or have keys of it. keys[i]: keys of node i, by slot. */
+static int cliCheckCollectOwners(struct cluster *c, int slot, int64_t *const *keys, struct cliNode **owners) {
     int count = 0;
     for (int i = 0; i < c->count; i++) {
         if (keys[i] && (nodeSlotsHas(&c->nodes[i]->is.slots, slot) || keys[i][slot]))
@@ -94,7 +92,7 @@ static bool cliCheckSlotOwners(struct cluster *c, int64_t *const *keys, bool fix
     bool found = false, ok = true;
     struct cliNode **owners = zmalloc((size_t)c->count * sizeof(owners[0]));
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
-        int count = cliCheckOwnersOf(c, slot, keys, owners);
+        int count = cliCheckCollectOwners(c, slot, keys, owners);
         if (count < 2) continue;
         found = true;
         cliClusterPrint(TONE_WARNING, "[WARNING] Slot %d has %d owners:\n", slot, count);
@@ -122,7 +120,7 @@ static bool cliCheckOwners(struct cluster *c, bool fix) {
     return ok;
 }
 
-static bool cliCheckMayFix(const struct cluster *c, const char *what) {
+static bool cliCheckIsFixable(const struct cluster *c, const char *what) {
     if (c->unreachable == 0 || c->options->fix_with_unreachable) return true;
     printf(
         "*** Fixing %s with %d unreachable primaries is dangerous: valkey-cli will assume that slots about primaries "
@@ -143,12 +141,12 @@ bool clusterCheck(struct cluster *c, bool fix, bool quiet) {
     cliCheckOpenSlots(c, &open);
     bool all_fixed = true;
     if (fix && nodeSlotsCount(&open))
-        all_fixed = cliCheckMayFix(c, "open slots") && clusterFixOpenSlots(c, &open);
+        all_fixed = cliCheckIsFixable(c, "open slots") && clusterFixOpenSlots(c, &open);
     cliCheckCoverage(c, &uncovered);
     if (fix && all_fixed && nodeSlotsCount(&uncovered))
-        all_fixed = cliCheckMayFix(c, "slots coverage") && clusterFixCoverage(c, &uncovered);
+        all_fixed = cliCheckIsFixable(c, "slots coverage") && clusterFixCoverage(c, &uncovered);
     if (c->options->search_owners) all_fixed = cliCheckOwners(c, fix) && all_fixed;
-    /* Nodes that still differ may do so only because of what has just been fixed. */
+    /* The remaining differences may be due to what has just been fixed. */
     bool changed = nodeSlotsCount(&open) || nodeSlotsCount(&uncovered);
     return fix ? all_fixed && (!disagreed || changed) : c->problems == 0 && all_fixed;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_create.c - --cluster create: roles and slots, shown and then told to the nodes. Part of
- * cli_cluster.h. */
+/* cli_cluster_create.c - --cluster create: plans roles and slots, shows them and configures the nodes.
+ * Part of cli_cluster.h. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 #define AGREE_SECONDS    120
 #define NODES_FOR_QUORUM 3
 
-struct layout { /* of the new cluster; nodes are those of the cluster, in its order */
+struct layout { /* plan of the new cluster; indexes are those of the cluster's nodes */
     const char **hosts;
-    int *order;               /* interleaved: primaries first */
-    int *follows;             /* the primary of each, or -1 */
-    int *chosen;              /* replicas, in the order in which they were given away */
-    struct planRange *ranges; /* of each primary, in their order */
+    int *order;               /* nodes in interleaved order: primaries first */
+    int *follows;             /* primary of each node, or -1 */
+    int *chosen;              /* replicas in the order in which they were assigned */
+    struct planRange *ranges; /* slots of each primary, in their order */
     int primaries, replicas;
 };
 
@@ -101,7 +101,7 @@ static void cliCreateShowReplicas(const struct cluster *c, struct layout *l) {
         cliClusterPrint(TONE_WARNING, "[WARNING] Some replicas of the same primary are in the same host\n");
 }
 
-/* The roles as the nodes will have them. */
+/* Sets the roles that the nodes will have. */
 static void cliCreateAssumeRoles(struct cluster *c, const struct layout *l) {
     for (int i = 0; i < l->primaries; i++) {
         struct cliNode *n = c->nodes[l->order[i]];
@@ -123,7 +123,7 @@ static bool cliCreateShowLayout(struct cluster *c, struct layout *l) {
     return clusterConfirmUnless(c->options->yes, "Can I set the above configuration?");
 }
 
-/* ---- Carried out ---- */
+/* ---- Applying the plan ---- */
 
 static bool cliCreateAssignSlots(struct cliNode *n, const struct planRange *range) {
     char first[LONG_STR_SIZE], last[LONG_STR_SIZE];
@@ -139,13 +139,12 @@ static bool cliCreateSetEpochs(struct cluster *c) {
         struct respReply reply;
         ll2string(epoch, i + 1);
         if (!cliClusterRequest(c->nodes[i], &reply, "CLUSTER", "SET-CONFIG-EPOCH", epoch, NULL)) return false;
-        respReplyFree(
-            &reply); /* a node that has one already keeps it: equal ones are settled between the nodes */
+        respReplyFree(&reply); /* a node with an epoch keeps it; the nodes resolve equal epochs */
     }
     return true;
 }
 
-/* MEET takes addresses only: a name is replaced by what it led to. */
+/* Returns the address for MEET, which takes no names: that of the connection in place of a name. */
 static sds cliCreateMeetAddress(const struct cliNode *n) {
     unsigned char bytes[sizeof(struct in6_addr)];
     struct sockaddr_storage peer;
@@ -177,7 +176,7 @@ static bool cliCreateJoinAll(struct cluster *c) {
     }
     printf("Waiting for the cluster to join\n");
     fflush(stdout);
-    sleep(1); /* what they believe now says nothing yet */
+    sleep(1); /* their views mean nothing before that */
     bool joined = clusterWaitForAgreement(c, AGREE_SECONDS);
     printf("\n");
     if (!joined)
@@ -199,11 +198,11 @@ static bool cliCreateReplicateAll(struct cluster *c, const struct layout *l) {
         if (l->follows[i] != -1 && !clusterReplicate(c->nodes[i], c->nodes[l->follows[i]]->is.id))
             return false;
     }
-    sleep(1); /* who replicates whom is in the next pings */
+    sleep(1); /* replicas are announced with the next pings */
     return clusterWaitForAgreement(c, AGREE_SECONDS);
 }
 
-static int cliCreateCarryOut(struct cluster *c, const struct layout *l) {
+static int cliCreateApplyLayout(struct cluster *c, const struct layout *l) {
     for (int i = 0; i < l->primaries; i++) {
         if (!cliCreateAssignSlots(c->nodes[l->order[i]], &l->ranges[i])) return 1;
     }
@@ -217,7 +216,7 @@ static int cliCreateCarryOut(struct cluster *c, const struct layout *l) {
     return fine ? 0 : 1;
 }
 
-static bool cliCreateEnoughPrimaries(const struct cluster *c, int primaries) {
+static bool cliCreateHasEnoughPrimaries(const struct cluster *c, int primaries) {
     if (primaries >= NODES_FOR_QUORUM) return true;
     cliClusterPrint(TONE_STEP,
                     "Requested to create a cluster with %d primaries and %d replicas per primary.\n",
@@ -236,9 +235,9 @@ int clusterCreate(struct cluster *c, int argc, char **argv) {
                         c->options->replicas);
         return 1;
     }
-    if (!cliCreateEnoughPrimaries(c, l.primaries)) return 1;
+    if (!cliCreateHasEnoughPrimaries(c, l.primaries)) return 1;
     cliCreateMakeLayout(c, &l);
-    int status = cliCreateShowLayout(c, &l) ? cliCreateCarryOut(c, &l) : 0;
+    int status = cliCreateShowLayout(c, &l) ? cliCreateApplyLayout(c, &l) : 0;
     cliCreateFreeLayout(&l);
     return status;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_data.c - --cluster import and backup: data from outside, and to the outside. Part of
- * cli_cluster.h. */
+/* cli_cluster_data.c - --cluster import and backup. Part of cli_cluster.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +24,7 @@ static struct cliNode *cliDataConnectSource(struct cluster *c) {
     if (!toolAddressParse(strOf(o->from), &host, &port, NULL)) return NULL;
     struct cliNode *source = clusterNodeCreate(c, host, port);
     sdsfree(host);
-    source->link.user = o->from_user; /* not ours to free */
+    source->link.user = o->from_user; /* still owned by the options */
     source->link.password = o->from_password;
     bool ok = cliConnect(&source->link) && cliClusterRequest(source, &reply, "INFO", "cluster", NULL);
     if (ok) {
@@ -38,7 +37,7 @@ static struct cliNode *cliDataConnectSource(struct cluster *c) {
     return NULL;
 }
 
-static struct cliNode *cliDataOwnerOf(const struct cluster *c, int slot) {
+static struct cliNode *cliDataFindOwner(const struct cluster *c, int slot) {
     for (int i = 0; i < c->count; i++) {
         if (nodeSlotsHas(&c->nodes[i]->is.slots, slot)) return c->nodes[i];
     }
@@ -67,7 +66,7 @@ static bool cliDataMigrateKey(struct cluster *c, struct cliNode *source, const s
 }
 
 static bool cliDataImportKey(struct cluster *c, struct cliNode *source, struct str key) {
-    struct cliNode *target = cliDataOwnerOf(c, toolKeySlot(key));
+    struct cliNode *target = cliDataFindOwner(c, toolKeySlot(key));
     struct respReply reply;
     if (!target) return false;
     clusterProgressHide();
@@ -90,7 +89,8 @@ static int64_t cliDataCountKeys(struct cliNode *source) {
     return clusterFinishRequest(source, &reply) ? keys : -1;
 }
 
-/* What one step of SCAN gives is taken before the next, which comes back on the same connection. */
+/* Imports all keys. The keys of a step of SCAN are migrated before the next step, whose reply comes on
+ * the same connection. */
 static bool cliDataImportAll(struct cluster *c, struct cliNode *source, int64_t all) {
     sds cursor = sdsnew("0");
     bool ok = true;
@@ -98,7 +98,7 @@ static bool cliDataImportAll(struct cluster *c, struct cliNode *source, int64_t 
     do {
         int count;
         cliScanRequest(&source->link, cursor);
-        sds *keys = cliScanTake(&source->link, &cursor, &count);
+        sds *keys = cliScanReadStep(&source->link, &cursor, &count);
         for (int i = 0; i < count && ok; i++) ok = cliDataImportKey(c, source, sdsview(keys[i]));
         sdsfreesplitres(keys, count);
         done += count;
@@ -130,7 +130,7 @@ static bool cliDataSaveNode(struct cliNode *n, const char *folder) {
     bool ok = cliTransfer(&n->link) == 0;
     sdsfree(n->link.file);
     n->link.file = NULL;
-    cliDisconnect(&n->link); /* it takes us for a replica */
+    cliDisconnect(&n->link); /* the server treats this connection as a replica */
     return ok;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_fix.c - --cluster fix: slots that were left open, that nobody has, that several have. Part of
+/* cli_cluster_fix.c - --cluster fix: slots that are open, have no owner, or have several owners. Part of
  * cli_cluster.h.
  *
- * What is to be done with an open slot is decided by planFixOpen; here it is done. A slot is never taken from
- * a node that has keys of it before they have gone to the new owner. */
+ * planFixOpen decides what to do with an open slot; this file does it. A slot is taken from a node only
+ * after its keys have moved to the new owner. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,14 +11,14 @@
 #include "base/zmalloc.h"
 #include "tools/cli_cluster.h"
 
-/* One slot, and the primaries with what they have to do with it. */
+/* A slot, and the state of each primary in respect of it. */
 struct opened {
     struct cluster *cluster;
     int slot;
     char number[LONG_STR_SIZE]; /* the slot */
     struct cliNode **nodes;
     struct planOpenNode *plan;
-    int count, wanted;
+    int count, target;
 };
 
 static bool cliFixSetState(struct cliNode *n, const char *slot, const char *state,
@@ -26,19 +26,19 @@ static bool cliFixSetState(struct cliNode *n, const char *slot, const char *stat
     return clusterRun(n, "CLUSTER", "SETSLOT", slot, state, peer ? peer->is.id : NULL, NULL);
 }
 
-/* Make the node the owner: its claim gets an epoch above all others. */
-static bool cliFixTakeSlot(struct cliNode *n, int slot) {
+/* Makes the node the owner: its claim gets an epoch above all others. */
+static bool cliFixAssignSlot(struct cliNode *n, int slot) {
     char number[LONG_STR_SIZE];
     struct respReply reply;
     ll2string(number, slot);
     if (!clusterRun(n, "CLUSTER", "SETSLOT", number, "STABLE", NULL)) return false;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "DELSLOTS", number, NULL)) return false;
-    respReplyFree(&reply); /* an error: it had no owner in this node's view */
+    respReplyFree(&reply); /* an error means that the slot had no owner in this node's view */
     nodeSlotsAdd(&n->is.slots, slot);
     return clusterRun(n, "CLUSTER", "ADDSLOTS", number, NULL) && clusterRun(n, "CLUSTER", "BUMPEPOCH", NULL);
 }
 
-static void cliFixLookAtNode(struct opened *o, struct cliNode *n) {
+static void cliFixReadNodeState(struct opened *o, struct cliNode *n) {
     struct planOpenNode *p = &o->plan[o->count];
     *p = (struct planOpenNode){.owner = nodeSlotsHas(&n->is.slots, o->slot),
                                .keys = clusterKeysInSlot(n, o->slot)};
@@ -50,22 +50,22 @@ static void cliFixLookAtNode(struct opened *o, struct cliNode *n) {
     o->nodes[o->count++] = n;
 }
 
-/* Where the node that migrates says the slot goes. */
-static void cliFixFindWanted(struct opened *o) {
-    o->wanted = -1;
+/* Finds the node to which the migrating node sends the slot. */
+static void cliFixFindTarget(struct opened *o) {
+    o->target = -1;
     for (int i = 0; i < o->count; i++) {
         const struct toolNode *is = &o->nodes[i]->is;
         for (int j = 0; j < is->open_count; j++) {
             if (is->open[j].slot != o->slot || is->open[j].importing) continue;
             for (int k = 0; k < o->count; k++) {
-                if (strcmp(o->nodes[k]->is.id, is->open[j].peer) == 0) o->wanted = k;
+                if (strcmp(o->nodes[k]->is.id, is->open[j].peer) == 0) o->target = k;
             }
         }
     }
 }
 
-/* Keys where neither the owner nor an open slot explains them are taken as an import that was forgotten. */
-static void cliFixNoteStrayKeys(struct opened *o) {
+/* Treats keys on a node that neither owns nor opened the slot as an import whose state was lost. */
+static void cliFixMarkStrayKeys(struct opened *o) {
     for (int i = 0; i < o->count; i++) {
         struct planOpenNode *p = &o->plan[i];
         if (p->owner || p->migrating || p->importing || p->keys <= 0) continue;
@@ -75,7 +75,7 @@ static void cliFixNoteStrayKeys(struct opened *o) {
     }
 }
 
-static sds cliFixNamesOf(const struct opened *o, bool importing) {
+static sds cliFixNodeNames(const struct opened *o, bool importing) {
     sds out = sdsempty();
     for (int i = 0; i < o->count; i++) {
         if (!(importing ? o->plan[i].importing : o->plan[i].migrating)) continue;
@@ -85,14 +85,15 @@ static sds cliFixNamesOf(const struct opened *o, bool importing) {
 }
 
 static void cliFixShowStates(const struct opened *o) {
-    sds migrating = cliFixNamesOf(o, false), importing = cliFixNamesOf(o, true);
+    sds migrating = cliFixNodeNames(o, false), importing = cliFixNodeNames(o, true);
     if (sdslen(migrating)) printf("Set as migrating in: %s\n", migrating);
     if (sdslen(importing)) printf("Set as importing in: %s\n", importing);
     sdsfree(migrating);
     sdsfree(importing);
 }
 
-/* No owner, or several: the node with most keys becomes the only one, the others import from it. */
+/* Without an owner, or with several, makes the node with most keys the only one; the others import from
+ * it. */
 static bool cliFixChooseOwner(struct opened *o) {
     cliClusterPrint(TONE_STEP,
                     ">>> No single clear owner for the slot, selecting an owner by # of keys...\n");
@@ -112,14 +113,14 @@ static bool cliFixChooseOwner(struct opened *o) {
     }
     o->plan[owner].owner = true;
     o->plan[owner].migrating = o->plan[owner].importing = false;
-    return cliFixTakeSlot(o->nodes[owner], o->slot);
+    return cliFixAssignSlot(o->nodes[owner], o->slot);
 }
 
-/* Keys of all others that import go to the node, and their states end. */
+/* Moves the keys of all other importing nodes to the node and closes the slot on them. */
 static bool cliFixCollectInto(struct opened *o, int to, int except) {
     for (int i = 0; i < o->count; i++) {
         if (i == to || i == except || !o->plan[i].importing) continue;
-        /* Only a node that has the slot open may touch keys that are not its own. */
+        /* A node accepts commands on keys of other owners only while the slot is open. */
         if (!cliFixSetState(o->nodes[i], o->number, "IMPORTING", o->nodes[to])) return false;
         if (!clusterMoveSlot(o->cluster, o->nodes[i], o->nodes[to], o->slot, MOVE_COLD)) return false;
         cliClusterPrint(TONE_STEP, ">>> Setting %d as STABLE in %s:%d\n", o->slot, AT(o->nodes[i]));
@@ -137,8 +138,8 @@ static bool cliFixCloseAll(struct opened *o) {
     return ok;
 }
 
-static bool cliFixGiveUp(const struct opened *o) {
-    sds migrating = cliFixNamesOf(o, false), importing = cliFixNamesOf(o, true);
+static bool cliFixReportFailure(const struct opened *o) {
+    sds migrating = cliFixNodeNames(o, false), importing = cliFixNodeNames(o, true);
     const struct cliNode *owner = o->nodes[0];
     for (int i = 0; i < o->count; i++) {
         if (o->plan[i].owner) owner = o->nodes[i];
@@ -159,13 +160,13 @@ static bool cliFixIsOpen(const struct opened *o) {
     return open;
 }
 
-static bool cliFixOpened(struct opened *o) {
+static bool cliFixOpenedSlot(struct opened *o) {
     int from, to;
-    enum planFix fix = planFixOpen(o->plan, o->count, o->wanted, &from, &to);
+    enum planFix fix = planFixOpen(o->plan, o->count, o->target, &from, &to);
     if (fix == PLAN_OWNER) {
         if (!cliFixChooseOwner(o)) return false;
         if (!cliFixIsOpen(o)) return true;
-        fix = planFixOpen(o->plan, o->count, o->wanted, &from, &to);
+        fix = planFixOpen(o->plan, o->count, o->target, &from, &to);
     }
     struct cliNode *source = from >= 0 ? o->nodes[from] : NULL, *target = to >= 0 ? o->nodes[to] : NULL;
     switch (fix) {
@@ -191,11 +192,12 @@ static bool cliFixOpened(struct opened *o) {
     case PLAN_CLOSE:
         cliClusterPrint(TONE_STEP, ">>> Case 4: Closing slot %d on %s:%d\n", o->slot, AT(source));
         return cliFixSetState(source, o->number, "STABLE", NULL);
-    default: return cliFixGiveUp(o);
+    default: return cliFixReportFailure(o);
     }
 }
 
-/* Only replicas have it open: what closed it did not reach them. A primary tells its replicas. */
+/* Closes a slot that only replicas have open, because the closing did not reach them. Their primaries
+ * pass it on. */
 static bool cliFixCloseOnReplicas(struct cluster *c, int slot, const char *number) {
     bool ok = true;
     for (int i = 0; i < c->count && ok; i++) {
@@ -218,12 +220,12 @@ static bool cliFixOpenSlot(struct cluster *c, int slot) {
     ll2string(o.number, slot);
     cliClusterPrint(TONE_STEP, ">>> Fixing open slot %d\n", slot);
     for (int i = 0; i < c->count; i++) {
-        if (clusterIsPrimary(c->nodes[i])) cliFixLookAtNode(&o, c->nodes[i]);
+        if (clusterIsPrimary(c->nodes[i])) cliFixReadNodeState(&o, c->nodes[i]);
     }
-    cliFixFindWanted(&o);
-    cliFixNoteStrayKeys(&o);
+    cliFixFindTarget(&o);
+    cliFixMarkStrayKeys(&o);
     cliFixShowStates(&o);
-    bool ok = cliFixIsOpen(&o) ? cliFixOpened(&o) : cliFixCloseOnReplicas(c, slot, o.number);
+    bool ok = cliFixIsOpen(&o) ? cliFixOpenedSlot(&o) : cliFixCloseOnReplicas(c, slot, o.number);
     zfree(o.nodes);
     zfree(o.plan);
     return ok;
@@ -236,14 +238,14 @@ bool clusterFixOpenSlots(struct cluster *c, const struct nodeSlots *open) {
     return true;
 }
 
-/* ---- Slots that nobody has ---- */
+/* ---- Slots without an owner ---- */
 
 enum holders { HELD_BY_NONE, HELD_BY_ONE, HELD_BY_MANY, HOLDERS };
 
 struct coverage {
     struct cluster *cluster;
-    int64_t **keys;                  /* of each primary, by slot; NULL for others */
-    struct nodeSlots slots[HOLDERS]; /* uncovered, by how many have keys of them */
+    int64_t **keys;                  /* keys of each primary, by slot; NULL for other nodes */
+    struct nodeSlots slots[HOLDERS]; /* uncovered slots, by the number of nodes with keys of them */
 };
 
 static bool cliFixCountHolders(struct coverage *v, const struct nodeSlots *uncovered) {
@@ -262,8 +264,8 @@ static bool cliFixCountHolders(struct coverage *v, const struct nodeSlots *uncov
     return true;
 }
 
-/* The primary with most keys of the slot, or when none has any, with the fewest slots. */
-static struct cliNode *cliFixNewOwnerOf(const struct coverage *v, int slot) {
+/* Returns the primary with most keys of the slot, or if none has any, the one with the fewest slots. */
+static struct cliNode *cliFixChooseNewOwner(const struct coverage *v, int slot) {
     struct cluster *c = v->cluster;
     struct cliNode *new_owner = NULL;
     int64_t most = 0, fewest = INT64_MAX;
@@ -280,7 +282,7 @@ static struct cliNode *cliFixNewOwnerOf(const struct coverage *v, int slot) {
 
 static bool cliFixCoverOne(const struct coverage *v, int slot, bool moving) {
     struct cluster *c = v->cluster;
-    struct cliNode *new_owner = cliFixNewOwnerOf(v, slot);
+    struct cliNode *new_owner = cliFixChooseNewOwner(v, slot);
     char number[LONG_STR_SIZE];
     if (!new_owner) return false;
     ll2string(number, slot);
@@ -288,11 +290,11 @@ static bool cliFixCoverOne(const struct coverage *v, int slot, bool moving) {
                     moving ? ">>> Covering slot %s moving keys to %s:%d\n"
                            : ">>> Covering slot %s with %s:%d\n",
                     number, AT(new_owner));
-    if (!cliFixTakeSlot(new_owner, slot)) return false;
+    if (!cliFixAssignSlot(new_owner, slot)) return false;
     for (int i = 0; i < c->count && moving; i++) {
         struct cliNode *n = c->nodes[i];
         if (n == new_owner || !v->keys[i] || v->keys[i][slot] == 0) continue;
-        /* While a node imports the slot it gives no error that its keys are not its own. */
+        /* While the slot is importing, the node accepts commands on its keys. */
         if (!cliFixSetState(n, number, "NODE", new_owner) ||
             !cliFixSetState(n, number, "IMPORTING", new_owner))
             return false;
@@ -336,7 +338,7 @@ bool clusterFixCoverage(struct cluster *c, const struct nodeSlots *uncovered) {
     return ok;
 }
 
-/* ---- Slots that several have ---- */
+/* ---- Slots with several owners ---- */
 
 bool clusterFixOwners(struct cluster *c, int slot, struct cliNode **owners, int count) {
     char number[LONG_STR_SIZE];
@@ -350,7 +352,7 @@ bool clusterFixOwners(struct cluster *c, int slot, struct cliNode **owners, int 
     }
     struct cliNode *owner = owners[best];
     cliClusterPrint(TONE_STEP, ">>> Setting slot %d owner: %s:%d\n", slot, AT(owner));
-    bool ok = cliFixTakeSlot(owner, slot);
+    bool ok = cliFixAssignSlot(owner, slot);
     for (int i = 0; i < count && ok; i++) {
         if (owners[i] == owner) continue;
         ok = cliFixSetState(owners[i], number, "NODE", owner) &&

@@ -11,7 +11,7 @@
 
 /* ---- add-node ---- */
 
-static struct cliNode *cliMembersLeastReplicated(const struct cluster *c, const struct cliNode *except) {
+static struct cliNode *cliMembersFindLeastReplicated(const struct cluster *c, const struct cliNode *except) {
     struct cliNode *best = NULL;
     for (int i = 0; i < c->count; i++) {
         struct cliNode *n = c->nodes[i];
@@ -21,11 +21,11 @@ static struct cliNode *cliMembersLeastReplicated(const struct cluster *c, const 
     return best;
 }
 
-/* False: there is none, which has been said. */
+/* Chooses a primary for a new replica; prints a message and returns false if there is none. */
 static bool cliMembersChoosePrimary(const struct cluster *c, struct cliNode **primary) {
     const char *id = c->options->primary_id;
     if (!id) {
-        *primary = cliMembersLeastReplicated(c, NULL);
+        *primary = cliMembersFindLeastReplicated(c, NULL);
         if (*primary)
             printf("Automatically selected primary %s:%d\n", AT(*primary));
         else
@@ -38,7 +38,7 @@ static bool cliMembersChoosePrimary(const struct cluster *c, struct cliNode **pr
     return false;
 }
 
-/* Functions are the same on all primaries: a new one gets them, too. */
+/* Copies the functions, which are the same on all primaries, to a new one. */
 static bool cliMembersCopyFunctions(struct cliNode *from, struct cliNode *to) {
     struct respReply dump, reply;
     cliClusterPrint(TONE_STEP, ">>> Getting functions from cluster\n");
@@ -66,13 +66,13 @@ static bool cliMembersCopyFunctions(struct cliNode *from, struct cliNode *to) {
     if (ok) {
         const struct str words[] = {STR("FUNCTION"), STR("RESTORE"), dump.str};
         cliClusterPrint(TONE_STEP, ">>> Send FUNCTION RESTORE to %s:%d\n", AT(to));
-        ok = clusterDoWords(to, 3, words);
+        ok = clusterRunWords(to, 3, words);
     }
     respReplyFree(&dump);
     return ok;
 }
 
-/* Until it knows the node. */
+/* Waits until `n` knows the node with this id. */
 static bool cliMembersWaitUntilKnown(struct cliNode *n, const char *id) {
     for (int seconds = 0; seconds < JOIN_SECONDS; seconds++) {
         struct toolNode *view;
@@ -118,12 +118,12 @@ int clusterAddNode(struct cluster *c, const char *host, int port) {
 
 /* ---- del-node ---- */
 
-/* Replicas of a node that leaves go to the primary with the fewest. */
-static bool cliMembersReassign(struct cluster *c, const struct cliNode *leaving) {
+/* Assigns the replicas of a leaving node to the primary with the fewest. */
+static bool cliMembersReassignReplicas(struct cluster *c, const struct cliNode *leaving) {
     for (int i = 0; i < c->count; i++) {
         struct cliNode *n = c->nodes[i];
         if (strcmp(n->is.primary, leaving->is.id) != 0) continue;
-        struct cliNode *primary = cliMembersLeastReplicated(c, leaving);
+        struct cliNode *primary = cliMembersFindLeastReplicated(c, leaving);
         if (!primary) {
             cliClusterPrint(TONE_ERROR,
                             "[ERR] Could not find a reachable primary node to reassign replica %s:%d.\n",
@@ -137,8 +137,8 @@ static bool cliMembersReassign(struct cluster *c, const struct cliNode *leaving)
     return true;
 }
 
-/* A node that has not heard of it yet has nothing to forget. */
-static bool cliMembersForget(struct cliNode *n, const char *id) {
+/* Sends FORGET. A node that does not know the id has nothing to forget. */
+static bool cliMembersForgetNode(struct cliNode *n, const char *id) {
     struct respReply reply;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "FORGET", id, NULL)) return false;
     if (!strStarts(reply.str, STR("ERR Unknown node"))) return clusterFinishRequest(n, &reply);
@@ -158,9 +158,9 @@ int clusterDelNode(struct cluster *c, const char *id) {
         return 1;
     }
     cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER FORGET messages to the cluster...\n");
-    if (!cliMembersReassign(c, leaving)) return 1;
+    if (!cliMembersReassignReplicas(c, leaving)) return 1;
     for (int i = 0; i < c->count; i++) {
-        if (c->nodes[i] != leaving && !cliMembersForget(c->nodes[i], id)) return 1;
+        if (c->nodes[i] != leaving && !cliMembersForgetNode(c->nodes[i], id)) return 1;
     }
     cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER RESET SOFT to the deleted node.\n");
     if (!clusterRun(leaving, "CLUSTER", "RESET", "SOFT", NULL)) return 1;
@@ -209,7 +209,7 @@ int clusterSetTimeout(struct cluster *c, const char *ms) {
     for (int i = 0; i < c->count; i++) {
         struct cliNode *n = c->nodes[i];
         struct respReply reply = {.type = RESP_T_ERROR, .str = STR("no reply")};
-        bool asked = cliMembersSetTimeout(n, ms, &reply);
+        bool replied = cliMembersSetTimeout(n, ms, &reply);
         if (reply.type == RESP_T_ERROR) {
             cliClusterPrint(TONE_ERROR, "ERR setting node-timeout for %s:%d: %.*s\n", AT(n),
                             (int)reply.str.len, reply.str.ptr);
@@ -218,7 +218,7 @@ int clusterSetTimeout(struct cluster *c, const char *ms) {
             cliClusterPrint(TONE_WARNING, "*** New timeout set for %s:%d\n", AT(n));
             ok++;
         }
-        if (asked) respReplyFree(&reply);
+        if (replied) respReplyFree(&reply);
     }
     cliClusterPrint(TONE_STEP, ">>> New node timeout set. %d OK, %d ERR.\n", ok, failed);
     return 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_move.c - slots from one node to another, in either of two ways. Part of cli_cluster.h.
+/* cli_cluster_move.c - moves slots from one node to another, in either of two ways. Part of
+ * cli_cluster.h.
  *
- * Key by key: the target imports, the source migrates, MIGRATE in batches until the slot is empty in all
- * databases, then SETSLOT NODE: to the target first, so that no moment is without an owner. Clients are
- * redirected with ASK meanwhile. Whatever fails leaves the slot open, and fix can go on from there.
+ * Key by key: the target imports, the source migrates, MIGRATE moves batches until the slot is empty in
+ * all databases, then SETSLOT NODE ends it: on the target first, so that the slot always has an owner.
+ * Clients are redirected with ASK meanwhile. A failure leaves the slot open, and fix can continue from
+ * there.
  *
  * By the servers (CLUSTER MIGRATESLOTS): a range is one job, which is watched until it ends. */
 #include <stdio.h>
@@ -17,13 +19,13 @@
 
 #define MAX_DATABASES   256
 #define WATCH_US        100000
-#define MIGRATE_WORDS   12 /* beside the keys */
+#define MIGRATE_WORDS   12 /* words of MIGRATE other than keys */
 #define DEFAULT_BATCH   10
 #define DEFAULT_TIMEOUT 60000
 
 /* ---- Key by key ---- */
 
-struct batch { /* keys on their way */
+struct batch { /* keys that are being moved */
     struct cluster *cluster;
     struct cliNode *from, *to;
     int slot, database;
@@ -36,7 +38,7 @@ static int cliMoveBatchSize(const struct cluster *c) {
     return c->options->pipeline > 0 ? c->options->pipeline : DEFAULT_BATCH;
 }
 
-/* The keys of the slot that are next; false when they cannot be had. */
+/* Loads the next keys of the slot; false on failure. */
 static bool cliMoveNextKeys(struct batch *b) {
     char slot[LONG_STR_SIZE], count[LONG_STR_SIZE];
     struct respReply reply;
@@ -61,7 +63,7 @@ static void cliMoveReleaseKeys(struct batch *b) {
     b->count = 0;
 }
 
-/* MIGRATE host port "" db timeout [REPLACE] [AUTH password | AUTH2 user password] KEYS key ... */
+/* Sends MIGRATE host port "" db timeout [REPLACE] [AUTH password | AUTH2 user password] KEYS key ... */
 static bool cliMoveMigrate(const struct batch *b, bool replace, struct respReply *reply) {
     const struct cli *cli = b->cluster->cli;
     const struct cliCluster *o = b->cluster->options;
@@ -81,21 +83,21 @@ static bool cliMoveMigrate(const struct batch *b, bool replace, struct respReply
     words[argc++] = STR("KEYS");
     serverAssert(argc <= MIGRATE_WORDS);
     memcpy(words + argc, b->keys, (size_t)b->count * sizeof(words[0]));
-    bool asked = cliClusterRequestWords(b->from, reply, argc + b->count, words);
+    bool replied = cliClusterRequestWords(b->from, reply, argc + b->count, words);
     zfree(words);
-    return asked;
+    return replied;
 }
 
-/* The digests of a batch's keys as one text; NULL when the node does not tell. */
-static sds cliMoveDigestsOf(const struct batch *b, struct cliNode *n) {
+/* Returns the digests of a batch's keys as one text; NULL if the node refuses. */
+static sds cliMoveRequestDigests(const struct batch *b, struct cliNode *n) {
     struct str *words = zmalloc((size_t)(b->count + 2) * sizeof(words[0]));
     struct respReply reply;
     words[0] = STR("DEBUG");
     words[1] = STR("DIGEST-VALUE");
     memcpy(words + 2, b->keys, (size_t)b->count * sizeof(words[0]));
-    bool asked = clusterSelect(n, b->database) && cliClusterRequestWords(n, &reply, b->count + 2, words);
+    bool replied = clusterSelect(n, b->database) && cliClusterRequestWords(n, &reply, b->count + 2, words);
     zfree(words);
-    if (!asked) return NULL;
+    if (!replied) return NULL;
     sds out = reply.type == RESP_T_ERROR ? NULL : sdsempty();
     for (size_t i = 0; out && i < reply.elements; i++)
         out = sdscat(sdscatstr(out, reply.element[i].str), "\n");
@@ -103,8 +105,7 @@ static sds cliMoveDigestsOf(const struct batch *b, struct cliNode *n) {
     return out;
 }
 
-/* Are there keys that both nodes have with different values? A key that one of them has not has a digest of
- * zeros. */
+/* Returns whether both nodes have a key with different values. The digest of a missing key is zeros. */
 static bool cliMoveValuesDiffer(const sds a, const sds b) {
     static const char none[] = "0000000000000000000000000000000000000000\n";
     size_t size = sizeof(none) - 1;
@@ -116,12 +117,12 @@ static bool cliMoveValuesDiffer(const sds a, const sds b) {
     return false;
 }
 
-/* A key is on both sides. Where the values are the same, an earlier try was cut short, and it may be
- * replaced. */
+/* Decides about keys that exist on both nodes: equal values come from an earlier try that was
+ * interrupted, and may be replaced. */
 static bool cliMoveMayReplace(const struct batch *b) {
     cliClusterPrint(TONE_WARNING, "\n*** Target key exists\n");
     cliClusterPrint(TONE_WARNING, "*** Checking key values on both nodes...\n");
-    sds ours = cliMoveDigestsOf(b, b->from), theirs = ours ? cliMoveDigestsOf(b, b->to) : NULL;
+    sds ours = cliMoveRequestDigests(b, b->from), theirs = ours ? cliMoveRequestDigests(b, b->to) : NULL;
     bool same = theirs && !cliMoveValuesDiffer(ours, theirs);
     if (!theirs) {
         cliClusterPrint(TONE_ERROR, "*** Value check failed!\n");
@@ -179,7 +180,7 @@ static bool cliMoveAllKeys(struct cluster *c, struct cliNode *from, struct cliNo
     return clusterSelect(from, 0) && clusterSelect(to, 0) && ok;
 }
 
-/* CLUSTER SETSLOT slot IMPORTING|MIGRATING|NODE id */
+/* Sends CLUSTER SETSLOT slot IMPORTING|MIGRATING|NODE id. */
 static bool cliMoveSetSlot(struct cliNode *n, const char *slot, const char *state, const char *id,
                            struct respReply *reply) {
     return cliClusterRequestRetrying(n, reply, "CLUSTER", "SETSLOT", slot, state, id, NULL);
@@ -202,12 +203,12 @@ static bool cliMoveOpenSlot(struct cliNode *from, struct cliNode *to, const char
     return true;
 }
 
-static bool cliMoveSettleSlot(struct cliNode *n, const char *slot, const char *owner, bool fix) {
+static bool cliMoveAssignSlot(struct cliNode *n, const char *slot, const char *owner, bool fix) {
     struct respReply reply;
-    bool asked = fix ? cliClusterRequest(n, &reply, "CLUSTER", "SETSLOT", slot, "NODE", owner, NULL)
-                     : cliMoveSetSlot(n, slot, "NODE", owner, &reply);
-    if (!asked) return false;
-    /* The source becomes a replica when its last slot has gone, and then has heard of it already. */
+    bool replied = fix ? cliClusterRequest(n, &reply, "CLUSTER", "SETSLOT", slot, "NODE", owner, NULL)
+                       : cliMoveSetSlot(n, slot, "NODE", owner, &reply);
+    if (!replied) return false;
+    /* A source that has lost its last slot becomes a replica and may know the new owner already. */
     bool fine = reply.type != RESP_T_ERROR ||
                 cliMoveErrorStarts(&reply, "ERR Please use SETSLOT only with") ||
                 (fix && cliMoveErrorStarts(&reply, "ERR Unknown node"));
@@ -219,10 +220,10 @@ static bool cliMoveSettleSlot(struct cliNode *n, const char *slot, const char *o
 static bool cliMoveSettleEverywhere(struct cluster *c, struct cliNode *from, struct cliNode *to,
                                     const char *slot, bool fix) {
     const char *owner = to->is.id;
-    if (!cliMoveSettleSlot(to, slot, owner, fix) || !cliMoveSettleSlot(from, slot, owner, fix)) return false;
+    if (!cliMoveAssignSlot(to, slot, owner, fix) || !cliMoveAssignSlot(from, slot, owner, fix)) return false;
     for (int i = 0; i < c->count; i++) {
         struct cliNode *n = c->nodes[i];
-        if (n != to && n != from && clusterIsPrimary(n) && !cliMoveSettleSlot(n, slot, owner, fix))
+        if (n != to && n != from && clusterIsPrimary(n) && !cliMoveAssignSlot(n, slot, owner, fix))
             return false;
     }
     return true;
@@ -247,8 +248,8 @@ bool clusterMoveSlot(struct cluster *c, struct cliNode *from, struct cliNode *to
 
 enum job { JOB_RUNS, JOB_DONE, JOB_FAILED, JOB_UNKNOWN };
 
-/* The newest job of the range at one end: they come newest first. */
-static enum job cliMoveJobAt(struct cliNode *n, const char *operation, const char *range) {
+/* Returns the state of the range's newest job on one node, which lists the newest first. */
+static enum job cliMoveRequestJobState(struct cliNode *n, const char *operation, const char *range) {
     struct respReply reply;
     enum job job = JOB_UNKNOWN;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "GETSLOTMIGRATIONS", NULL)) return JOB_FAILED;
@@ -268,11 +269,11 @@ static enum job cliMoveJobAt(struct cliNode *n, const char *operation, const cha
     return job;
 }
 
-/* A source whose last slots have gone becomes a replica, and forgets its jobs as it takes over the data: then
- * the target knows how it went. */
+/* Returns the state of the job. A source that has lost its last slots becomes a replica and forgets its
+ * jobs with the full synchronization; then the target's state counts. */
 static enum job cliMoveJobState(struct cliNode *from, struct cliNode *to, const char *range) {
-    enum job job = cliMoveJobAt(from, "EXPORT", range);
-    if (job == JOB_UNKNOWN) job = cliMoveJobAt(to, "IMPORT", range);
+    enum job job = cliMoveRequestJobState(from, "EXPORT", range);
+    if (job == JOB_UNKNOWN) job = cliMoveRequestJobState(to, "IMPORT", range);
     if (job != JOB_UNKNOWN) return job;
     printf("\nAtomic slot migration failed: neither side knows of it any more\n");
     return JOB_FAILED;
@@ -311,7 +312,7 @@ static bool cliMoveRangeAtomically(struct cliNode *from, struct cliNode *to, int
 
 bool clusterMoveRange(struct cluster *c, struct cliNode *from, struct cliNode *to, int first, int last,
                       int flags) {
-    bool bar = isatty(STDOUT_FILENO) && cliClusterHasProgressBar(); /* it tells the same */
+    bool bar = isatty(STDOUT_FILENO) && cliClusterHasProgressBar(); /* it shows the same */
     clusterProgressHide();
     if (c->options->atomic && !cliMoveRangeAtomically(from, to, first, last, flags)) return false;
     for (int slot = first; slot <= last; slot++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_nodes.c - the nodes of a cluster: a connection to each, and what each says. Part of
+/* cli_cluster_nodes.c - the nodes of a cluster: a connection to each, and each one's view. Part of
  * cli_cluster.h. */
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct cliNode *clusterNodeCreate(const struct cluster *c, const char *host, int
     return n;
 }
 
-static void cliNodesForgetFacts(struct cliNode *n) {
+static void cliNodesFreeFacts(struct cliNode *n) {
     sdsfree(n->is.host);
     sdsfree(n->is.flags);
     zfree(n->is.open);
@@ -48,7 +48,7 @@ void clusterNodeFree(struct cliNode *n) {
     if (!n) return;
     cliDisconnect(&n->link);
     sdsfree(n->link.host);
-    cliNodesForgetFacts(n);
+    cliNodesFreeFacts(n);
     zfree(n);
 }
 
@@ -83,9 +83,9 @@ bool cliClusterRequest(struct cliNode *n, struct respReply *reply, ...) {
     return cliClusterRequestWords(n, reply, argc, words);
 }
 
-/* An error that passes: the node does not know a node that others know, as gossip takes a moment; or its
- * replicas were late to acknowledge, and nothing was done. */
-static bool clusterErrorPasses(const struct respReply *reply) {
+/* Returns whether an error is temporary: the node does not know a node yet, since gossip takes a moment;
+ * or its replicas acknowledged too late, and nothing was changed. */
+static bool clusterErrorIsTemporary(const struct respReply *reply) {
     if (reply->type != RESP_T_ERROR) return false;
     return strStarts(reply->str, STR("ERR Unknown node")) ||
            strStarts(reply->str, STR("ERR I don't know about node")) ||
@@ -100,7 +100,7 @@ bool cliClusterRequestRetrying(struct cliNode *n, struct respReply *reply, ...) 
     va_end(args);
     for (int tries = 0;; tries++) {
         if (!cliClusterRequestWords(n, reply, argc, words)) return false;
-        if (!clusterErrorPasses(reply) || tries == PATIENCE_SECONDS) return true;
+        if (!clusterErrorIsTemporary(reply) || tries == PATIENCE_SECONDS) return true;
         respReplyFree(reply);
         sleep(1);
     }
@@ -113,7 +113,7 @@ bool clusterFinishRequest(const struct cliNode *n, struct respReply *reply) {
     return ok;
 }
 
-bool clusterDoWords(struct cliNode *n, int argc, const struct str *argv) {
+bool clusterRunWords(struct cliNode *n, int argc, const struct str *argv) {
     struct respReply reply;
     return cliClusterRequestWords(n, &reply, argc, argv) && clusterFinishRequest(n, &reply);
 }
@@ -124,7 +124,7 @@ bool clusterRun(struct cliNode *n, ...) {
     va_start(args, n);
     int argc = cliNodesCollectWords(words, args);
     va_end(args);
-    return clusterDoWords(n, argc, words);
+    return clusterRunWords(n, argc, words);
 }
 
 bool clusterNodeConnect(struct cliNode *n) {
@@ -136,9 +136,9 @@ bool clusterNodeConnect(struct cliNode *n) {
     return clusterFinishRequest(n, &reply) && ok;
 }
 
-/* The line about the node itself, which its view has no more use for. */
-static void cliNodesTakeFacts(struct cliNode *n, struct toolNode *self) {
-    cliNodesForgetFacts(n);
+/* Moves the facts about the node itself out of its view. */
+static void cliNodesMoveFacts(struct cliNode *n, struct toolNode *self) {
+    cliNodesFreeFacts(n);
     n->is = *self;
     self->host = self->flags = NULL;
     self->open = NULL;
@@ -155,7 +155,7 @@ bool clusterNodeLoad(struct cliNode *n, struct toolNode **view, int *view_count)
         if (nodes[i].myself) self = &nodes[i];
     }
     if (self) {
-        cliNodesTakeFacts(n, self);
+        cliNodesMoveFacts(n, self);
         n->signature = toolNodesSignature(nodes, count);
     } else {
         cliClusterPrint(TONE_ERROR, "[ERR] Unable to load info for node %s:%d\n", AT(n));
@@ -169,7 +169,7 @@ bool clusterNodeLoad(struct cliNode *n, struct toolNode **view, int *view_count)
     return self != NULL;
 }
 
-/* ---- Its keys ---- */
+/* ---- Keys ---- */
 
 int clusterDatabases(struct cliNode *n, int *databases, int max) {
     struct respReply reply;
@@ -221,7 +221,7 @@ int64_t clusterKeysInSlot(struct cliNode *n, int slot) {
     return clusterSelect(n, 0) ? keys : -1;
 }
 
-/* Questions about `count` slots go out together. */
+/* Sends the requests for `count` slots together. */
 static bool cliNodesCountSlots(struct cliNode *n, int first, int count, int64_t *keys) {
     for (int i = 0; i < count; i++) {
         char number[LONG_STR_SIZE];
@@ -307,10 +307,10 @@ static void clusterCountReplicas(struct cluster *c) {
     }
 }
 
-static void cliNodesLoadFriend(struct cluster *c, const struct toolNode *seen, const char *fallback_host) {
-    bool gone = seen->noaddr || seen->failed || seen->handshake || !seen->connected;
+static void cliNodesLoadKnownNode(struct cluster *c, const struct toolNode *seen, const char *fallback_host) {
+    bool unusable = seen->noaddr || seen->failed || seen->handshake || !seen->connected;
     struct cliNode *n =
-        gone ? NULL : clusterNodeCreate(c, sdslen(seen->host) ? seen->host : fallback_host, seen->port);
+        unusable ? NULL : clusterNodeCreate(c, sdslen(seen->host) ? seen->host : fallback_host, seen->port);
     if (n && clusterNodeConnect(n) && clusterNodeLoad(n, NULL, NULL)) {
         clusterAdd(c, n);
         return;
@@ -329,7 +329,7 @@ bool clusterLoad(struct cluster *c, const char *host, int port) {
     }
     clusterAdd(c, first);
     for (int i = 0; i < count; i++) {
-        if (!view[i].myself) cliNodesLoadFriend(c, &view[i], host);
+        if (!view[i].myself) cliNodesLoadKnownNode(c, &view[i], host);
     }
     toolNodesFree(view, count);
     clusterCountReplicas(c);

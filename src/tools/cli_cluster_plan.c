@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_plan.c - who gets what in a cluster. Part of cli_cluster_plan.h. */
+/* cli_cluster_plan.c - see cli_cluster_plan.h. */
 #include "tools/cli_cluster_plan.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ void planEvenSlots(int primaries, struct planRange *ranges) {
     }
 }
 
-/* The first node from `from` on with this host that is not used, or -1. */
+/* Returns the first unused node with this host from `from` on, or -1. */
 static int cliPlanNodeOnHost(int from, int count, const char *const *hosts, const char *host,
                              const bool *used) {
     for (int i = from; i < count; i++) {
@@ -35,7 +35,7 @@ void planInterleave(int count, const char *const *hosts, int *order) {
     for (int done = 0; done < count;) {
         for (int i = 0; i < count; i++) {
             if (cliPlanNodeOnHost(0, count, hosts, hosts[i], NULL) != i)
-                continue; /* each host once, at its first node */
+                continue; /* handles each host once, at its first node */
             int node = cliPlanNodeOnHost(i, count, hosts, hosts[i], used);
             if (node == -1) continue;
             used[node] = true;
@@ -45,8 +45,9 @@ void planInterleave(int count, const char *const *hosts, int *order) {
     zfree(used);
 }
 
-/* Another host than the primary's, and than those of its other replicas. */
-static bool cliPlanIsFarFrom(int node, int primary, int count, const char *const *hosts, const int *follows) {
+/* Returns whether the node's host differs from the primary's and those of its other replicas. */
+static bool cliPlanIsSeparate(int node, int primary, int count, const char *const *hosts,
+                              const int *follows) {
     if (strcmp(hosts[node], hosts[primary]) == 0) return false;
     for (int i = 0; i < count; i++) {
         if (i != node && follows[i] == primary && strcmp(hosts[i], hosts[node]) == 0) return false;
@@ -54,13 +55,13 @@ static bool cliPlanIsFarFrom(int node, int primary, int count, const char *const
     return true;
 }
 
-/* Out of those without a role, in order: the first that is far from the primary, else the first. */
+/* Chooses among nodes without a role, in order: the first that is far from the primary, else the first. */
 static int cliPlanChooseReplica(int primary, int count, const char *const *hosts, const int *queue,
                                 int queued, const int *follows) {
     int first = -1;
     for (int i = 0; i < queued; i++) {
         if (follows[queue[i]] != -1) continue;
-        if (cliPlanIsFarFrom(queue[i], primary, count, hosts, follows)) return queue[i];
+        if (cliPlanIsSeparate(queue[i], primary, count, hosts, follows)) return queue[i];
         if (first == -1) first = queue[i];
     }
     return first;
@@ -70,7 +71,7 @@ int planRoles(int count, const char *const *hosts, int primaries, int each, cons
               int *chosen) {
     int queued = count - primaries, given = 0;
     int *queue = zmalloc(((size_t)count + 1) * sizeof(queue[0]));
-    /* The first of the rest is the neighbour of the first primary on many a host: it waits until the end. */
+    /* The first remaining node is often on the host of the first primary, so it goes to the end. */
     for (int i = 0; i < queued; i++) queue[i] = order[primaries + (i + 1) % queued];
     for (int i = 0; i < count; i++) follows[i] = -1;
     for (int i = 0; i < primaries; i++) {
@@ -100,7 +101,7 @@ int64_t planAffinity(int count, const char *const *hosts, const int *follows) {
     return score;
 }
 
-/* xorshift64* (Vigna 2016), so that a plan depends on nothing but its arguments. */
+/* Draws a random number by xorshift64* (Vigna 2016), so that a plan depends on its arguments only. */
 static int planRandom(uint64_t *state, int below) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -125,7 +126,7 @@ int64_t planSpread(int count, const char *const *hosts, int *follows, uint64_t s
         now[a] = now[b];
         now[b] = primary;
         int64_t swapped = planAffinity(count, hosts, now);
-        if (swapped > score) { /* as good is fine: it leads out of dead ends */
+        if (swapped > score) { /* equal scores are accepted, to leave local optima */
             now[b] = now[a];
             now[a] = primary;
             continue;
@@ -163,8 +164,8 @@ int planReshard(const struct nodeSlots *owned, const int *sources, int source_co
     qsort(list, (size_t)source_count, sizeof(list[0]), cliPlanCompareSources);
     for (int i = 0; i < source_count && total; i++) {
         double exact = (double)slots / total * list[i].slots;
-        int wanted = (int)(i == 0 ? ceil(exact) : floor(exact)), taken = 0;
-        for (int slot = 0; slot < CLUSTER_SLOTS && taken < wanted && count < slots; slot++) {
+        int share = (int)(i == 0 ? ceil(exact) : floor(exact)), taken = 0;
+        for (int slot = 0; slot < CLUSTER_SLOTS && taken < share && count < slots; slot++) {
             if (!nodeSlotsHas(&owned[list[i].node], slot)) continue;
             moves[count++] = (struct planMove){list[i].node, to, slot};
             taken++;
@@ -174,7 +175,7 @@ int planReshard(const struct nodeSlots *owned, const int *sources, int source_co
     return count;
 }
 
-static bool cliPlanIsOff(const struct planShare *s, int expected, double threshold) {
+static bool cliPlanExceedsThreshold(const struct planShare *s, int expected, double threshold) {
     if (s->slots == 0) return expected > 1;
     return fabs(100 - 100.0 * expected / s->slots) > threshold;
 }
@@ -192,9 +193,9 @@ bool planBalance(struct planShare *shares, int count, double threshold) {
         int expected = (int)(slots / weights * shares[i].weight);
         shares[i].surplus = shares[i].slots - expected;
         sum += shares[i].surplus;
-        off |= cliPlanIsOff(&shares[i], expected, threshold);
+        off |= cliPlanExceedsThreshold(&shares[i], expected, threshold);
     }
-    /* Rounding has left some slots to nobody: those that get slots get them, else those that would give. */
+    /* Rounding has left some slots over: nodes that get slots get them, else those that would give. */
     for (int pass = 0; sum > 0; pass++) {
         for (int i = 0; i < count && sum > 0; i++) {
             if (shares[i].weight == 0 || (shares[i].surplus > 0 && pass == 0)) continue;
@@ -223,7 +224,7 @@ int planTransfers(struct planShare *shares, int count, struct planTransfer *tran
 
 /* ---- fix ---- */
 
-enum planFix planFixOpen(const struct planOpenNode *nodes, int count, int wanted, int *from, int *to) {
+enum planFix planFixOpen(const struct planOpenNode *nodes, int count, int target, int *from, int *to) {
     int migrating = 0, importing = 0, owners = 0, owner = -1, imported = 0;
     *from = *to = -1;
     for (int i = 0; i < count; i++) {
@@ -238,8 +239,8 @@ enum planFix planFixOpen(const struct planOpenNode *nodes, int count, int wanted
         *to = owner;
         return PLAN_COLLECT;
     }
-    if (migrating == 1 && importing > 1 && wanted >= 0 && nodes[wanted].importing) {
-        *to = wanted;
+    if (migrating == 1 && importing > 1 && target >= 0 && nodes[target].importing) {
+        *to = target;
         return PLAN_FINISH_ONE;
     }
     if (migrating == 1 && importing > 1 && imported == 0) return PLAN_CLOSE_ALL;

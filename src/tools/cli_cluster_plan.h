@@ -70,7 +70,7 @@ struct planTransfer {
  * returns how many there are. Sets the surpluses to 0. */
 int planTransfers(struct planShare *shares, int count, struct planTransfer *transfers);
 
-/* ---- fix: a slot that was left open ---- */
+/* ---- fix: open slots ---- */
 
 struct planOpenNode {
     bool owner, migrating, importing;
@@ -88,8 +88,8 @@ enum planFix {
 };
 
 /* Decides how to fix an open slot. Sets *from and *to for PLAN_FINISH and PLAN_FINISH_ONE, *to alone for
- * PLAN_COLLECT, *from alone for PLAN_CLOSE. `wanted`: the node to which the migrating node sends the
+ * PLAN_COLLECT, *from alone for PLAN_CLOSE. `target`: the node to which the migrating node sends the
  * slot, -1 if unknown. */
-enum planFix planFixOpen(const struct planOpenNode *nodes, int count, int wanted, int *from, int *to);
+enum planFix planFixOpen(const struct planOpenNode *nodes, int count, int target, int *from, int *to);
 /* Returns the node with most keys; if none has any, the first that has the slot open, else the first. */
 int planOwner(const struct planOpenNode *nodes, int count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_plan_test.c - the decisions of --cluster, and the text of CLUSTER NODES that they stand on. */
+/* cli_cluster_plan_test.c - the decisions of --cluster, and the parser of CLUSTER NODES. */
 #include "tools/cli_cluster_plan.h"
 
 #include <setjmp.h>
@@ -48,7 +48,7 @@ static void testNodes(void **state) {
     toolNodesFree(nodes, count);
 }
 
-/* Nothing that is cut off or out of range is taken for a node. */
+/* Lines that are cut off or out of range are rejected. */
 static void testBadNodes(void **state) {
     (void)state;
     static const char *const bad[] = {
@@ -154,12 +154,12 @@ static void testRolesOnOneHost(void **state) {
     int before[6];
     memcpy(before, follows, sizeof(before));
     assert_int_equal(30000, planSpread(6, hosts, follows, 1));
-    assert_memory_equal(before, follows, sizeof(before)); /* no better: nothing is changed */
+    assert_memory_equal(before, follows, sizeof(before)); /* there is no better plan: nothing is changed */
     assert_int_equal(4, planRoles(7, hosts, 3, 1, order, follows, chosen)); /* one is left over */
     assert_int_equal(0, follows[chosen[3]]);
 }
 
-/* Three hosts of three nodes: there is always a way without a primary and its replica together. */
+/* With three hosts of three nodes a primary and its replica can always be separated. */
 static void testSpread(void **state) {
     (void)state;
     const char *hosts[9], *names[] = {"a", "b", "c"};
@@ -187,7 +187,7 @@ static void testSpread(void **state) {
     }
 }
 
-/* Every replica beside its primary: swaps lead away from there. */
+/* Every replica starts on the host of its primary; swaps improve that. */
 static void testSpreadImproves(void **state) {
     (void)state;
     static const char *const hosts[] = {"a", "b", "c", "a", "b", "c", "a", "b", "c"};
@@ -236,8 +236,7 @@ static void testBalance(void **state) {
     assert_int_equal(8192, fresh[0].surplus);
 }
 
-/* Whatever the weights: what is moved leaves each with its share, to the slot, and what has no weight with
- * nothing. */
+/* For any weights, the moves leave each node with its exact share, and nodes of weight 0 without slots. */
 static void testAnyBalance(void **state) {
     (void)state;
     randomSeed(11);

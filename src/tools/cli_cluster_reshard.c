@@ -14,7 +14,7 @@ struct plan {
     int count;
 };
 
-/* Slots of the nodes as the planner wants them: the caller's. */
+/* Returns the slots of the nodes for the planner, owned by the caller. */
 static struct nodeSlots *cliReshardOwnedSlots(const struct cluster *c) {
     struct nodeSlots *owned = zmalloc((size_t)c->count * sizeof(owned[0]));
     for (int i = 0; i < c->count; i++) owned[i] = c->nodes[i]->is.slots;
@@ -30,7 +30,7 @@ static struct plan cliReshardPlanOf(const struct cluster *c, const int *sources,
     return plan;
 }
 
-/* The last of the moves that follow each other from `at` on. */
+/* Returns the last of the adjacent moves that begin at `at`. */
 static int cliReshardEndOfRange(const struct plan *plan, int at) {
     while (at + 1 < plan->count && plan->moves[at + 1].from == plan->moves[at].from &&
            plan->moves[at + 1].slot == plan->moves[at].slot + 1)
@@ -46,7 +46,7 @@ static void cliReshardShowPlan(const struct cluster *c, const struct plan *plan)
     }
 }
 
-static bool cliReshardCarryOut(struct cluster *c, const struct plan *plan, int flags) {
+static bool cliReshardApplyPlan(struct cluster *c, const struct plan *plan, int flags) {
     for (int i = 0, end; i < plan->count; i = end + 1) {
         end = c->options->atomic ? cliReshardEndOfRange(plan, i) : i;
         const struct planMove *first = &plan->moves[i];
@@ -60,8 +60,8 @@ static bool cliReshardCarryOut(struct cluster *c, const struct plan *plan, int f
 
 /* ---- reshard ---- */
 
-/* The index of a primary; -1, and it is said, when the word names none. */
-static int cliReshardPrimaryNamed(const struct cluster *c, const char *id) {
+/* Returns the index of a primary; prints a message and returns -1 when the word names none. */
+static int cliReshardFindPrimary(const struct cluster *c, const char *id) {
     for (int i = 0; i < c->count; i++) {
         if (strcmp(c->nodes[i]->is.id, id) == 0 && clusterIsPrimary(c->nodes[i])) return i;
     }
@@ -89,7 +89,7 @@ static bool cliReshardAskTarget(const struct cluster *c, int *to) {
         printf("What is the receiving node ID? ");
         line = clusterReadLine();
     } while (line && sdslen(line) == 0);
-    *to = line ? cliReshardPrimaryNamed(c, line) : -1;
+    *to = line ? cliReshardFindPrimary(c, line) : -1;
     sdsfree(line);
     return *to >= 0;
 }
@@ -108,10 +108,10 @@ static void cliReshardAddAllSources(const struct cluster *c, int to, int *source
     }
 }
 
-/* False: not a node that slots can come from. */
+/* Adds a source; returns false when slots cannot come from that node. */
 static bool cliReshardAddNamedSource(const struct cluster *c, const char *id, int to, int *sources,
                                      int *count) {
-    int node = cliReshardPrimaryNamed(c, id);
+    int node = cliReshardFindPrimary(c, id);
     if (node == to) printf("*** It is not possible to use the target node as source node.\n");
     if (node < 0 || node == to) return false;
     cliReshardAddSource(sources, count, node);
@@ -157,7 +157,7 @@ static void cliReshardShowReshard(const struct cluster *c, const struct plan *pl
     cliReshardShowPlan(c, plan);
 }
 
-static bool cliReshardAgreedTo(const struct cluster *c) {
+static bool cliReshardConfirmPlan(const struct cluster *c) {
     if (c->options->yes) return true;
     printf("Do you want to proceed with the proposed reshard plan (yes/no)? ");
     sds line = clusterReadLine();
@@ -166,13 +166,13 @@ static bool cliReshardAgreedTo(const struct cluster *c) {
     return yes;
 }
 
-/* What is to be moved, from options and questions. */
+/* Determines the moves from options and questions. */
 static bool cliReshardChooseMoves(const struct cluster *c, int *slots, int *to, int *sources, int *count) {
     const struct cliCluster *o = c->options;
     *slots = o->slots;
     if (o->slots == 0 && !cliReshardAskSlots(slots)) return false;
     if (o->to)
-        *to = cliReshardPrimaryNamed(c, o->to);
+        *to = cliReshardFindPrimary(c, o->to);
     else if (!cliReshardAskTarget(c, to))
         return false;
     if (*to < 0) return false;
@@ -196,7 +196,7 @@ int clusterReshard(struct cluster *c) {
     } else if (chosen) {
         struct plan plan = cliReshardPlanOf(c, sources, count, to, slots);
         cliReshardShowReshard(c, &plan, slots, sources, count, to);
-        status = cliReshardAgreedTo(c) ? !cliReshardCarryOut(c, &plan, 0) : 1;
+        status = cliReshardConfirmPlan(c) ? !cliReshardApplyPlan(c, &plan, 0) : 1;
         zfree(plan.moves);
     }
     zfree(sources);
@@ -207,8 +207,8 @@ int clusterReshard(struct cluster *c) {
 
 struct shares {
     struct planShare *share;
-    int *node;      /* of each share */
-    double *weight; /* of each node; below 0: not given */
+    int *node;      /* node of each share */
+    double *weight; /* weight of each node; negative if not given */
     int count;
 };
 
@@ -234,7 +234,7 @@ static bool cliReshardReadWeights(const struct cluster *c, double *weights) {
     return true;
 }
 
-/* Primaries without slots do not take part, unless the options say so. */
+/* Collects the shares. Primaries without slots are left out unless the options include them. */
 static double cliReshardCollectShares(const struct cluster *c, struct shares *s) {
     double sum = 0;
     for (int i = 0; i < c->count; i++) {
@@ -256,7 +256,7 @@ static bool cliReshardTransfer(struct cluster *c, const struct shares *s, const 
         for (int i = 0; i < t->slots; i++) putchar('#');
     } else {
         struct plan plan = cliReshardPlanOf(c, &from, 1, to, t->slots);
-        ok = cliReshardCarryOut(c, &plan, MOVE_QUIET);
+        ok = cliReshardApplyPlan(c, &plan, MOVE_QUIET);
         zfree(plan.moves);
     }
     printf("\n");

@@ -2,13 +2,13 @@
 /* cli_complete.c - completion at the prompt. See cli_complete.h.
  *
  *     get user:1<TAB>     COMMAND GETKEYS get <mark>          is the word a key's name?
- *                         SCAN ... MATCH user:1* TYPE string  which are there?
+ *                         SCAN ... MATCH user:1* TYPE string  which keys match?
  *
- * Whether a word is the name of a key is the server's to say, so commands of modules are no different. The
- * server is asked by a connection of its own: what the session is in the middle of, a transaction or
- * subscriptions, is not touched. It comes with the first name to complete, and a server that does not answer
- * at once loses it: then there is nothing to complete. SCAN looks at some keys a step, and ends with the time
- * or the number of names that are enough; a server with very many keys may have more names than are found. */
+ * The server decides whether a word is the name of a key, so commands of modules work, too. It is asked
+ * through a second connection, so that transactions and subscriptions of the session are not disturbed.
+ * That connection is opened for the first name to complete and closed when the server does not answer in
+ * time; then there are no completions. Each step of SCAN looks at some keys; the search ends after a
+ * time or a number of names, so that on a server with very many keys some names may not be found. */
 #include "tools/cli_complete.h"
 
 #include <stdlib.h>
@@ -20,15 +20,15 @@
 #include "tools/cli.h"
 #include "tools/cli_docs.h"
 
-#define MARK       STR("\001word\001") /* stands for the word that cliCompleteIs typed */
-#define PADS_MAX   4                   /* words behind it that a command may need to be understood */
-#define CALL_MS    250         /* for one reply, unless -t says how long a server may cliCompleteTake */
-#define SCAN_US    150000      /* for all steps of SCAN */
-#define SCAN_COUNT STR("1000") /* keys that the server looks at in a step: well below a millisecond */
+#define MARK       STR("\001word\001") /* stands for the word that is typed */
+#define PADS_MAX   4                   /* words after it that a command may need to be understood */
+#define CALL_MS    250                 /* for one reply, unless -t sets the time */
+#define SCAN_US    150000              /* time for all steps of SCAN */
+#define SCAN_COUNT STR("1000")         /* keys per step, well below a millisecond for the server */
 #define NAMES_MAX  200
 #define WORDS_MAX  1000
 
-static struct cli asking; /* where the main one is, as the same user */
+static struct cli asking; /* the second connection: same server, same user */
 
 struct names {
     sds *list;
@@ -58,15 +58,15 @@ void cliCompleteEnd(void) {
     cliSetText(&asking.password, NULL);
 }
 
-static bool cliCompleteIsWhereItIs(const struct cli *c) {
+static bool cliCompleteIsSameServer(const struct cli *c) {
     return asking.link.conn && asking.port == c->port && asking.db == c->db &&
            cliCompleteSameText(asking.host, c->host) && cliCompleteSameText(asking.socket, c->socket) &&
            cliCompleteSameText(asking.user, c->user) && cliCompleteSameText(asking.password, c->password);
 }
 
-static bool cliCompleteCanAsk(const struct cli *c) {
+static bool cliCompleteConnect(const struct cli *c) {
     if (c->link.fd == -1) return false;
-    if (cliCompleteIsWhereItIs(c)) return true;
+    if (cliCompleteIsSameServer(c)) return true;
     cliCompleteEnd();
     int wait_ms = c->connect_timeout_ms ? c->connect_timeout_ms : CALL_MS;
     asking = (struct cli){.host = cliCompleteCopyOf(c->host),
@@ -86,8 +86,8 @@ static bool cliCompleteCanAsk(const struct cli *c) {
     return false;
 }
 
-/* False, and the connection is given up: there was no reply in time. */
-static bool cliCompleteTake(struct respReply *reply) {
+/* Reads a reply; closes the connection and returns false when none comes in time. */
+static bool cliCompleteReadReply(struct respReply *reply) {
     enum cliRead read;
     while ((read = cliRead(&asking, reply)) == CLI_READ_OK && reply->type == RESP_T_PUSH)
         respReplyFree(reply);
@@ -95,9 +95,9 @@ static bool cliCompleteTake(struct respReply *reply) {
     return read == CLI_READ_OK;
 }
 
-static bool cliCompleteAsk(struct respReply *reply, int argc, const struct str *argv) {
+static bool cliCompleteRequest(struct respReply *reply, int argc, const struct str *argv) {
     cliQueueWords(&asking, argc, argv);
-    return cliCompleteTake(reply);
+    return cliCompleteReadReply(reply);
 }
 
 /* ---- Keys ---- */
@@ -110,8 +110,8 @@ static bool cliCompleteHasMark(const struct respReply *keys) {
     return false;
 }
 
-/* Whether a key's name comes behind the words. With more and more words behind it, since the server does not
- * say anything of a command that lacks arguments; the first of these questions that it answers counts. */
+/* Returns whether a key's name follows the words. The server rejects commands that lack arguments, so
+ * more and more words are appended, and its first answer counts. */
 static bool cliCompleteIsKeyNext(const sds *words, int count) {
     if (count + PADS_MAX + 3 > WORDS_MAX) return false;
     struct str argv[WORDS_MAX] = {STR("COMMAND"), STR("GETKEYS")};
@@ -124,7 +124,7 @@ static bool cliCompleteIsKeyNext(const sds *words, int count) {
     bool answered = false, is_key = false;
     for (int pads = 0; pads <= PADS_MAX; pads++) {
         struct respReply reply;
-        if (!cliCompleteTake(&reply)) return false;
+        if (!cliCompleteReadReply(&reply)) return false;
         if (!answered) is_key = cliCompleteHasMark(&reply);
         answered |= reply.type == RESP_T_ARRAY;
         respReplyFree(&reply);
@@ -132,13 +132,15 @@ static bool cliCompleteIsKeyNext(const sds *words, int count) {
     return is_key;
 }
 
-/* The type that all keys of such a command have; empty: any. */
-static struct str cliCompleteTypeWanted(const struct cliDocs *docs, const sds *words, int count) {
+/* Returns the type of all keys of such a command; empty for any type. */
+static struct str cliCompleteKeyType(const struct cliDocs *docs, const sds *words, int count) {
     static const char *const of_group[][2] = {
         {"string", "string"}, {"bitmap", "string"},   {"hyperloglog", "string"},
         {"list", "list"},     {"hash", "hash"},       {"stream", "stream"},
         {"set", "set"},       {"sorted-set", "zset"}, {"geo", "zset"}};
-    static const char *const mixed[] = {"set", "mset", "zunion", "zinter", "zdiff", "bitop"}; /* or replace */
+    static const char *const mixed[] = {
+        "set",    "mset",  "zunion",
+        "zinter", "zdiff", "bitop"}; /* these overwrite values of any type, or read several types */
     struct str group = cliDocsGroup(docs, words, count);
     for (size_t i = 0; i < sizeof(mixed) / sizeof(mixed[0]); i++) {
         bool whole = i < 2;
@@ -152,8 +154,8 @@ static struct str cliCompleteTypeWanted(const struct cliDocs *docs, const sds *w
     return STR("");
 }
 
-/* What begins with the prefix, as a pattern: what is special in patterns is not, in it. */
-static sds cliCompletePatternOf(struct str prefix) {
+/* Returns a glob-style pattern for the prefix, whose special characters are escaped. */
+static sds cliCompleteMakePattern(struct str prefix) {
     sds out = sdsempty();
     for (size_t i = 0; i < prefix.len; i++) {
         if (strchr("*?[]\\", prefix.ptr[i]) && prefix.ptr[i]) out = sdscat(out, "\\");
@@ -163,14 +165,14 @@ static sds cliCompletePatternOf(struct str prefix) {
 }
 
 static void cliCompleteFindKeys(struct names *n, struct str prefix, struct str type) {
-    sds pattern = cliCompletePatternOf(prefix), cursor = sdsnew("0");
+    sds pattern = cliCompleteMakePattern(prefix), cursor = sdsnew("0");
     int64_t until_us = monotonicUs() + SCAN_US;
     bool more = true;
     while (more) {
         struct str words[] = {STR("SCAN"),  sdsview(cursor), STR("MATCH"), sdsview(pattern),
                               STR("COUNT"), SCAN_COUNT,      STR("TYPE"),  type};
         struct respReply reply;
-        if (!cliCompleteAsk(&reply, type.len ? 8 : 6, words)) break;
+        if (!cliCompleteRequest(&reply, type.len ? 8 : 6, words)) break;
         bool fine = reply.type == RESP_T_ARRAY && reply.elements == 2;
         for (size_t i = 0; fine && i < reply.element[1].elements && n->count < NAMES_MAX; i++)
             cliCompleteAddName(n, reply.element[1].element[i].str);
@@ -189,10 +191,10 @@ static bool cliCompleteStartsWith(struct str text, struct str prefix) {
 }
 
 static void cliCompleteFindDirectives(struct names *n, struct str prefix) {
-    sds pattern = cliCompletePatternOf(prefix);
+    sds pattern = cliCompleteMakePattern(prefix);
     struct str words[] = {STR("CONFIG"), STR("GET"), sdsview(pattern)};
     struct respReply reply;
-    if (cliCompleteAsk(&reply, 3, words)) {
+    if (cliCompleteRequest(&reply, 3, words)) {
         for (size_t i = 0; i + 1 < reply.elements; i += 2) cliCompleteAddName(n, reply.element[i].str);
         respReplyFree(&reply);
     }
@@ -202,42 +204,42 @@ static void cliCompleteFindDirectives(struct names *n, struct str prefix) {
 static void cliCompleteFindUsers(struct names *n, struct str prefix) {
     static const struct str words[] = {{"ACL", 3}, {"USERS", 5}};
     struct respReply reply;
-    if (!cliCompleteAsk(&reply, 2, words)) return;
+    if (!cliCompleteRequest(&reply, 2, words)) return;
     for (size_t i = 0; i < reply.elements; i++) {
         if (cliCompleteStartsWith(reply.element[i].str, prefix)) cliCompleteAddName(n, reply.element[i].str);
     }
     respReplyFree(&reply);
 }
 
-/* ---- Which names ---- */
+/* ---- Choosing the names ---- */
 
-static bool cliCompleteIs(const sds word, const char *name) {
+static bool cliCompleteWordIs(const sds word, const char *name) {
     return strcasecmp(word, name) == 0;
 }
 
 static bool cliCompleteIsUserNext(const sds *words, int count) {
-    if (count < 2 || !cliCompleteIs(words[0], "acl")) return false;
-    if (cliCompleteIs(words[1], "deluser")) return true;
-    return count == 2 && (cliCompleteIs(words[1], "getuser") || cliCompleteIs(words[1], "setuser") ||
-                          cliCompleteIs(words[1], "dryrun"));
+    if (count < 2 || !cliCompleteWordIs(words[0], "acl")) return false;
+    if (cliCompleteWordIs(words[1], "deluser")) return true;
+    return count == 2 && (cliCompleteWordIs(words[1], "getuser") || cliCompleteWordIs(words[1], "setuser") ||
+                          cliCompleteWordIs(words[1], "dryrun"));
 }
 
-/* CONFIG SET has names and values in turn. */
+/* Returns whether a directive's name follows; CONFIG SET has names and values in turn. */
 static bool cliCompleteIsDirectiveNext(const sds *words, int count) {
-    if (count < 2 || !cliCompleteIs(words[0], "config")) return false;
-    return cliCompleteIs(words[1], "get") || (cliCompleteIs(words[1], "set") && count % 2 == 0);
+    if (count < 2 || !cliCompleteWordIs(words[0], "config")) return false;
+    return cliCompleteWordIs(words[1], "get") || (cliCompleteWordIs(words[1], "set") && count % 2 == 0);
 }
 
 static void cliCompleteFindNames(struct cli *c, struct names *n, const sds *words, int count,
                                  struct str prefix) {
     bool directive = cliCompleteIsDirectiveNext(words, count), user = cliCompleteIsUserNext(words, count);
-    if (count == 0 || !cliCompleteCanAsk(c)) return;
+    if (count == 0 || !cliCompleteConnect(c)) return;
     if (directive)
         cliCompleteFindDirectives(n, prefix);
     else if (user)
         cliCompleteFindUsers(n, prefix);
     else if (cliCompleteIsKeyNext(words, count))
-        cliCompleteFindKeys(n, prefix, cliCompleteTypeWanted(cliDocsOf(c), words, count));
+        cliCompleteFindKeys(n, prefix, cliCompleteKeyType(cliLoadDocs(c), words, count));
 }
 
 /* ---- Lines ---- */
@@ -246,7 +248,7 @@ static int cliCompleteCompareNames(const void *a, const void *b) {
     return sdscmp(*(const sds *)a, *(const sds *)b);
 }
 
-/* In order, each once: SCAN may tell a name twice. */
+/* Sorts the names and removes duplicates, which SCAN may return. */
 static void cliCompleteSortNames(struct names *n) {
     int kept = 0;
     qsort(n->list, (size_t)n->count, sizeof(n->list[0]), cliCompleteCompareNames);
@@ -259,7 +261,7 @@ static void cliCompleteSortNames(struct names *n) {
     n->count = kept;
 }
 
-/* What the names have in common; whole characters. */
+/* Returns the length of the names' common prefix, in whole characters. */
 static size_t cliCompleteCommonLength(const struct names *n) {
     const sds first = n->list[0], last = n->list[n->count - 1];
     size_t len = 0, max = sdslen(first) < sdslen(last) ? sdslen(first) : sdslen(last);
@@ -268,21 +270,21 @@ static size_t cliCompleteCommonLength(const struct names *n) {
     return len;
 }
 
-/* `head` and the name as it is typed; what is not the whole name gets no closing quote, so that typing goes
+/* Returns `head` and the name as it is typed; a partial name gets no closing quote, so that typing goes
  * on. */
-static sds cliCompleteLineWith(struct str head, struct str name, bool whole) {
+static sds cliCompleteMakeLine(struct str head, struct str name, bool whole) {
     sds out = cliCatWord(sdsnewstr(head), name);
     if (!whole && sdslen(out) > head.len && out[head.len] == '"') sdsrange(out, 0, -2);
     return out;
 }
 
-static struct cliFound cliCompleteFoundNames(struct names *n, struct str head, struct str prefix) {
+static struct cliFound cliCompleteMakeFound(struct names *n, struct str head, struct str prefix) {
     struct cliFound found = {.names = n->list, .count = n->count};
     found.lines = zmalloc((size_t)n->count * sizeof(found.lines[0]));
-    for (int i = 0; i < n->count; i++) found.lines[i] = cliCompleteLineWith(head, sdsview(n->list[i]), true);
+    for (int i = 0; i < n->count; i++) found.lines[i] = cliCompleteMakeLine(head, sdsview(n->list[i]), true);
     size_t common = cliCompleteCommonLength(n);
     if (n->count > 1 && common > prefix.len)
-        found.common = cliCompleteLineWith(head, strN(n->list[0], common), false);
+        found.common = cliCompleteMakeLine(head, strN(n->list[0], common), false);
     return found;
 }
 
@@ -309,7 +311,7 @@ static struct cliFound cliCompleteName(struct cli *c, const char *line, size_t l
         cliCompleteFindNames(c, &n, words + skip, count - skip, prefix);
         if (n.count) {
             cliCompleteSortNames(&n);
-            found = cliCompleteFoundNames(&n, strN(line, len), prefix);
+            found = cliCompleteMakeFound(&n, strN(line, len), prefix);
         }
     }
     if (words) sdsfreesplitres(words, count);
@@ -321,7 +323,7 @@ struct cliFound cliComplete(struct cli *c, const char *line) {
     size_t len = cliLastWordAt(line);
     if (strncasecmp(line, ":set ", 5) == 0) return cliCompletePreference(line, len);
     struct cliFound found = cliCompleteName(c, line, len);
-    if (found.count == 0) found.lines = cliCompletions(cliDocsOf(c), line, &found.count);
+    if (found.count == 0) found.lines = cliCompletions(cliLoadDocs(c), line, &found.count);
     return found;
 }
 

@@ -13,7 +13,7 @@ static int cliDocsComparePairs(const void *a, const void *b) {
     return strCmp(((const struct respReply *)a)->str, ((const struct respReply *)b)->str);
 }
 
-/* A server tells its commands in no order; people look for them in that of the alphabet. */
+/* Sorts the entries, which a server sends in no order, by name. */
 static void cliDocsSortByName(struct respReply *map) {
     qsort(map->element, map->elements / 2, 2 * sizeof(map->element[0]), cliDocsComparePairs);
     for (size_t i = 0; i + 1 < map->elements; i += 2) {
@@ -73,7 +73,7 @@ struct cliDocsGroupCount *cliDocsGroups(const struct cliDocs *d, int *count) {
     return groups;
 }
 
-/* Small letters and digits alone, and no plural. */
+/* Returns the name's lower-case letters and digits without a plural s. */
 static sds cliDocsBareName(struct str name) {
     sds out = sdsempty();
     for (size_t i = 0; i < name.len; i++) {
@@ -121,8 +121,8 @@ static bool cliDocsHasFlag(const struct respReply *arg, const char *flag) {
 
 static sds cliDocsAppendList(sds out, const struct respReply *args, const char *between);
 
-/* An argument without its token, brackets and repetition. */
-static sds cliDocsArgCore(const struct respReply *arg) {
+/* Returns an argument without its token, brackets and repetition. */
+static sds cliDocsBareArg(const struct respReply *arg) {
     const struct respReply *inner = respField(arg, "arguments");
     struct str type = respFieldText(arg, "type");
     struct str shown = respFieldText(arg, "display_text");
@@ -133,7 +133,7 @@ static sds cliDocsArgCore(const struct respReply *arg) {
 }
 
 static sds cliDocsAppendArg(sds out, const struct respReply *arg) {
-    sds core = cliDocsArgCore(arg);
+    sds core = cliDocsBareArg(arg);
     bool optional = cliDocsHasFlag(arg, "optional");
     sds one = sdsnewstr(respFieldText(arg, "token"));
     if (sdslen(one) && sdslen(core)) one = sdscat(one, " ");
@@ -203,7 +203,7 @@ static bool cliDocsStartsWith(const char *text, const char *prefix) {
     return strncasecmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* `head` (len bytes of the typed line) stays; `word` completes `prefix`. */
+/* Adds a completion: `head` (len bytes of the typed line) stays, and `word` replaces `prefix`. */
 static void cliDocsAddLine(struct lines *l, const char *head, size_t len, const char *word,
                            const char *prefix) {
     if (!cliDocsStartsWith(word, prefix)) return;
@@ -240,7 +240,7 @@ static bool cliDocsIsGiven(const sds *words, int count, const char *token) {
     return false;
 }
 
-/* Tokens of the arguments, also of those within others, that are not on the line yet. */
+/* Adds tokens of the arguments, nested ones too, that are not on the line yet. */
 static void cliDocsAddTokens(struct lines *l, const struct respReply *args, const char *head, size_t len,
                              const char *prefix, const sds *words, int count) {
     for (size_t i = 0; i < args->elements; i++) {
@@ -253,7 +253,7 @@ static void cliDocsAddTokens(struct lines *l, const struct respReply *args, cons
     }
 }
 
-/* The documentation of the command that the words begin with; *taken of them are its name. */
+/* Returns the documentation of the command with which the words begin; *taken of them are its name. */
 static const struct respReply *cliDocsFindCommand(const struct respReply *docs, const sds *words, int count,
                                                   int *taken) {
     for (size_t i = 0; count && i + 1 < docs->elements; i += 2) {
@@ -280,7 +280,7 @@ struct str cliDocsGroup(const struct cliDocs *d, const sds *words, int count) {
     return doc ? respFieldText(doc, "group") : STR("");
 }
 
-/* What can follow the words before the one being typed. */
+/* Adds what can follow the words before the one being typed. */
 static void cliDocsAddFollowing(struct lines *l, const struct respReply *docs, const char *line, size_t len,
                                 const char *prefix, const sds *words, int count) {
     int taken = 0;
@@ -290,7 +290,7 @@ static void cliDocsAddFollowing(struct lines *l, const struct respReply *docs, c
     for (size_t j = 0; subs && count == 1 && j + 1 < subs->elements; j += 2) {
         sds full = cliDocsTitle(subs->element[j].str), head = sdsnewlen(line, len);
         const char *word = strchr(full, ' ');
-        sdstoupper(head); /* the command is completed, too */
+        sdstoupper(head); /* completes the command's name, too */
         if (word) cliDocsAddLine(l, head, len, word + 1, prefix);
         sdsfree(full);
         sdsfree(head);
@@ -323,12 +323,12 @@ sds *cliCompletions(const struct cliDocs *d, const char *line, int *count) {
     return l.list;
 }
 
-/* ---- Hints: which arguments the words on the line already give ---- */
+/* ---- Hints: matching the words of a line with arguments ---- */
 
-/* A word is a view of one argument; `rest` is what is missing to complete the arguments begun. */
+/* A match of words with arguments; `rest` is what is missing to complete the arguments begun. */
 struct matched {
-    int used; /* words; 0: none of them fits */
-    sds rest; /* NULL: nothing is missing */
+    int used; /* words matched; 0: none fits */
+    sds rest; /* NULL if nothing is missing */
 };
 
 static struct matched cliDocsMatchList(const struct respReply *args, const sds *words, int count);
@@ -340,7 +340,7 @@ static bool cliDocsWordIs(const sds word, struct str text) {
 static struct matched cliDocsMatchOneOf(const struct respReply *inner, const sds *words, int count) {
     struct matched m = {0};
     for (size_t i = 0; i < inner->elements && !m.used; i++) {
-        /* A value without a token takes any word, so it comes after those with one. */
+        /* A value without a token matches any word, so it comes after those with a token. */
         const struct respReply *one = &inner->element[i], *block = respField(one, "arguments");
         struct str token = respFieldText(one, "token");
         if (!token.len && block && block->elements) token = respFieldText(&block->element[0], "token");
@@ -356,7 +356,7 @@ static struct matched cliDocsMatchOneOf(const struct respReply *inner, const sds
     return m;
 }
 
-/* One occurrence of an argument. */
+/* Matches one occurrence of an argument. */
 static struct matched cliDocsMatchOnce(const struct respReply *arg, const sds *words, int count,
                                        bool with_token) {
     struct str token = with_token ? respFieldText(arg, "token") : STR(""), type = respFieldText(arg, "type");
@@ -373,7 +373,7 @@ static struct matched cliDocsMatchOnce(const struct respReply *arg, const sds *w
         m.used = count > skip;
     if (!skip || m.used) return (struct matched){m.used ? m.used + skip : 0, m.rest};
     sdsfree(m.rest);
-    return (struct matched){skip, cliDocsArgCore(arg)}; /* the token, and not yet its value */
+    return (struct matched){skip, cliDocsBareArg(arg)}; /* the token without its value */
 }
 
 static bool cliDocsBeginsLater(const struct respReply *args, size_t from, const sds word) {
@@ -385,7 +385,7 @@ static bool cliDocsBeginsLater(const struct respReply *args, size_t from, const 
     return false;
 }
 
-/* All occurrences of args[at]; one that can be repeated ends where a later argument's token begins. */
+/* Matches all occurrences of args[at]; a repeated one ends where a later argument's token begins. */
 static struct matched cliDocsMatchArg(const struct respReply *args, size_t at, const sds *words, int count) {
     const struct respReply *arg = &args->element[at];
     struct matched m = cliDocsMatchOnce(arg, words, count, true);
@@ -398,7 +398,7 @@ static struct matched cliDocsMatchArg(const struct respReply *args, size_t at, c
         m.rest = more.rest;
     }
     if (m.rest) return m;
-    sds core = cliDocsArgCore(arg), one = again ? sdsnewstr(respFieldText(arg, "token")) : sdsempty();
+    sds core = cliDocsBareArg(arg), one = again ? sdsnewstr(respFieldText(arg, "token")) : sdsempty();
     m.rest = sdscatprintf(sdsempty(), "[%s%s%s ...]", one, sdslen(one) && sdslen(core) ? " " : "", core);
     sdsfree(core);
     sdsfree(one);
@@ -414,8 +414,8 @@ static sds cliDocsJoinRest(sds rest, const struct respReply *args, size_t from, 
     return rest;
 }
 
-/* Words are taken in order. Options can come in any order before the next argument that must be there; once
- * that is given, the options before it are past. */
+/* Matches the words in order. Options can come in any order before the next required argument; once that
+ * is given, the options before it are past. */
 static struct matched cliDocsMatchList(const struct respReply *args, const sds *words, int count) {
     bool *done = zcalloc(args->elements + 1, sizeof(*done));
     sds rest = NULL;
@@ -455,7 +455,7 @@ sds cliHint(const struct cliDocs *d, const char *line) {
         int given = count - first - taken;
         struct matched m = cliDocsMatchList(args, words + first + taken, given);
         if (m.used == given)
-            hint = m.rest; /* else there are too many words already */
+            hint = m.rest; /* otherwise there are too many words already */
         else
             sdsfree(m.rest);
     }

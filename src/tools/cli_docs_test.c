@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* ---- A reply, written down as nested lists: names are bare, ( ) is an array ---- */
+/* ---- A reply as nested lists: names are bare, ( ) is an array ---- */
 
 static sds cliDocsTestEncode(sds out, const char **p);
 

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_edit.c - the line editor: libedit, with hints and completion of our own on top.
+/* cli_edit.c - the line editor: libedit, with hints and completion on top.
  *
- * A hint is shown in grey behind the text. libedit has nothing for that but a prompt at the right margin.
- * Such a prompt that is filled up with blanks so that all of the line is used stands right behind the text:
+ * A hint is shown in grey after the text. libedit offers only a prompt at the right margin for that. If
+ * such a prompt is padded with blanks until the whole line is used, it starts right after the text:
  *
  *     127.0.0.1:6379> get key
  *     [prompt       ][text][hint ][blanks        ]      hint and blanks: the "right prompt"
  *
- * Since nothing is left between the text and the right prompt, libedit draws the line anew after each key,
- * and asks for the right prompt again; so the hint follows the text. A line without a hint gets blanks alone.
+ * Since no column is left between the text and the right prompt, libedit redraws the line after each key
+ * and asks for the right prompt again, so the hint follows the text. A line without a hint gets blanks
+ * alone.
  *
- * libedit writes only the cells that have changed, wherever in the hint they are. So each character of a hint
- * switches the grey on by itself. libedit cannot switch it off behind the last cell that it writes, so that
- * is done here, at the end of what it writes in one piece: within a piece the text comes before the hint.
+ * libedit writes only the cells that have changed, wherever in the hint they are, so each character of a
+ * hint switches the grey on by itself. libedit cannot switch it off after the last cell that it writes;
+ * this file does so at the end of each piece of output: within a piece the text comes before the hint.
  *
- * TAB replaces the line by its first completion, TAB again by the next; behind the last one comes what was
- * typed. Of names that the server has there can be many: first comes what they have in common, and they are
+ * TAB replaces the line by its first completion, TAB again by the next; after the last one comes the
+ * text as typed. There can be many names on the server: their common prefix comes first, and they are
  * listed below the line.
  *
- * Ctrl-C is a key like others while a line is typed (the terminal makes no signals then): it ends the line as
- * Enter does, but nobody runs it. */
+ * Ctrl-C is an ordinary key while a line is typed (the terminal sends no signals then): it ends the line
+ * as Enter does, but the line is not run. */
 #define _GNU_SOURCE /* fopencookie */
 #include "tools/cli_edit.h"
 
@@ -35,28 +36,28 @@
 #include "tools/cli_complete.h"
 #include "tools/cli_docs.h"
 
-#define TRUE_ENTER  "\x1f" /* a key that nobody has: bound to libedit's own Enter */
-#define LITERAL     '\1'   /* encloses escape sequences in a prompt, which take no room */
+#define TRUE_ENTER  "\x1f" /* a key that no keyboard has, bound to libedit's own Enter */
+#define LITERAL     '\1'   /* encloses escape sequences in a prompt, which take no columns */
 #define GREY        "\033[90m"
-#define FAINT       "\033[2m" /* where there shall be no colours */
+#define FAINT       "\033[2m" /* used when colours are off */
 #define PLAIN       "\033[0m"
 #define CTRL_Z      0x1a
-#define LIST_ROWS   5 /* of names below the line */
-#define HINT_MARGIN 2 /* columns that libedit wants between the text and the right prompt, and at the end */
+#define LIST_ROWS   5 /* rows of names below the line */
+#define HINT_MARGIN 2 /* columns that libedit needs between the text and the right prompt, and at the end */
 
 static struct {
     struct cli *cli;
     EditLine *el;
     History *history;
-    FILE *screen; /* what libedit draws, on its way to standard output */
+    FILE *screen; /* libedit's output, on its way to standard output */
     const char *prompt;
     sds right;             /* right prompt */
-    bool dumb;             /* the terminal: what is drawn stays */
-    bool done;             /* the line is being left: no hint stays behind it */
-    bool interrupted;      /* the line was left by Ctrl-C */
-    struct cliFound found; /* completion under way: */
-    sds before;            /* the line as typed, */
-    int at;                /* which line is shown: -1 none yet, found.count the one as typed */
+    bool dumb;             /* the terminal cannot erase */
+    bool done;             /* the line is ending, so its hint is removed */
+    bool interrupted;      /* Ctrl-C ended the line */
+    struct cliFound found; /* the current completion */
+    sds before;            /* the line as typed, before completion */
+    int at;                /* index of the line shown: -1 none yet, found.count the one as typed */
 } edit;
 
 static char *cliEditPromptText(EditLine *el) {
@@ -64,14 +65,14 @@ static char *cliEditPromptText(EditLine *el) {
     return (char *)edit.prompt;
 }
 
-/* The text so far, up to the cursor or whole. */
+/* Returns the text, up to the cursor or all of it. */
 static sds cliEditTyped(EditLine *el, bool to_cursor) {
     const LineInfo *li = el_line(el);
     return sdsnewlen(li->buffer, (size_t)((to_cursor ? li->cursor : li->lastchar) - li->buffer));
 }
 
 static sds cliEditHintWithin(size_t room) {
-    sds line = cliEditTyped(edit.el, false), hint = room ? cliHint(cliDocsOf(edit.cli), line) : NULL;
+    sds line = cliEditTyped(edit.el, false), hint = room ? cliHint(cliLoadDocs(edit.cli), line) : NULL;
     sdsfree(line);
     if (hint) sdssetlen(hint, cliFit(sdsview(hint), room));
     return hint;
@@ -81,7 +82,7 @@ static const char *cliEditHintColour(void) {
     return edit.cli->colour ? GREY : FAINT;
 }
 
-/* Each character with the colour before it; the bytes behind the first of a character stay with it. */
+/* Appends the hint with the colour before each character; all bytes of a character stay together. */
 static sds cliEditCatHint(sds out, const sds hint) {
     for (size_t i = 0; i < sdslen(hint); i++) {
         bool begins = ((unsigned char)hint[i] & 0xc0) != 0x80;
@@ -123,14 +124,14 @@ static void cliEditForgetCompletion(void) {
     edit.before = NULL;
 }
 
-/* What stands before the cursor. libedit counts characters. */
+/* Replaces the text before the cursor. libedit counts characters. */
 static void cliEditReplaceTyped(EditLine *el, const char *text) {
     const LineInfoW *li = el_wline(el);
     el_deletestr(el, (int)(li->cursor - li->buffer));
     el_insertstr(el, text);
 }
 
-/* As many as fit into some rows, in columns. */
+/* Lists in columns as many names as fit into LIST_ROWS rows. */
 static void cliEditListNames(void) {
     size_t widest = 1, width = cliTerminalWidth();
     for (int i = 0; i < edit.found.count; i++) {
@@ -150,13 +151,13 @@ static void cliEditListNames(void) {
     fflush(stdout);
 }
 
-static bool cliEditIsGoingOn(const char *line) {
+static bool cliEditIsCompleting(const char *line) {
     if (!edit.found.count) return false;
     const char *shown = edit.at < 0 || edit.at == edit.found.count ? edit.before : edit.found.lines[edit.at];
     return strcmp(line, shown) == 0;
 }
 
-/* The first TAB. */
+/* Handles the first TAB. */
 static unsigned char cliEditBeginCompletion(EditLine *el, const sds line) {
     cliEditForgetCompletion();
     edit.found = cliComplete(edit.cli, line);
@@ -178,7 +179,7 @@ static unsigned char cliEditBeginCompletion(EditLine *el, const sds line) {
 static unsigned char cliEditOnTab(EditLine *el, int key) {
     (void)key;
     sds line = cliEditTyped(el, true);
-    unsigned char done = cliEditIsGoingOn(line) ? CC_NORM : cliEditBeginCompletion(el, line);
+    unsigned char done = cliEditIsCompleting(line) ? CC_NORM : cliEditBeginCompletion(el, line);
     sdsfree(line);
     if (done != CC_NORM) return done;
     edit.at = (edit.at + 1) % (edit.found.count + 1);
@@ -189,7 +190,7 @@ static unsigned char cliEditOnTab(EditLine *el, int key) {
 
 /* ---- Lines ---- */
 
-/* First the line is drawn without its hint, then it is left. */
+/* Redraws the line without its hint, then ends it. */
 static unsigned char cliEditOnEnter(EditLine *el, int key) {
     (void)key;
     edit.done = true;
@@ -205,7 +206,8 @@ static unsigned char cliEditOnCtrlC(EditLine *el, int key) {
     return cliEditOnEnter(el, key);
 }
 
-/* What the terminal would do; libedit catches the signal, gives the terminal back and takes it again. */
+/* Raises the signal that the terminal would send; libedit catches it, resets the terminal and sets it up
+ * again. */
 static unsigned char cliEditOnSignalKey(EditLine *el, int key) {
     (void)el;
     kill(0, key == CTRL_Z ? SIGTSTP : SIGQUIT);
@@ -256,11 +258,11 @@ void cliEditInit(struct cli *c, int history_max) {
     el_set(edit.el, EL_HIST, history, edit.history);
     el_set(edit.el, EL_SETTY, "-d", "-isig", NULL);
     cliEditBindKeys(edit.el);
-    el_source(edit.el, NULL); /* ~/.editrc */
+    el_source(edit.el, NULL); /* reads ~/.editrc */
 }
 
-/* libedit's own memory is left to the end of the process: it has no way to give back the names of added
- * functions, and the terminal is as it was after each line. */
+/* libedit's memory is not freed: it cannot free the names of added functions, and the terminal is
+ * restored after each line. */
 void cliEditEnd(void) {
     cliEditForgetCompletion();
     cliCompleteEnd();
@@ -279,12 +281,12 @@ enum cliEdited cliEditLine(const char *prompt, sds *line) {
     if (!edit.el) return CLI_EDIT_END;
     edit.prompt = prompt;
     edit.done = edit.interrupted = false;
-    cliDocsOf(edit.cli);
+    cliLoadDocs(edit.cli);
     const char *text = el_gets(edit.el, &len);
     cliEditForgetCompletion();
     if (edit.interrupted)
         return len > 3 ? CLI_EDIT_DROPPED : CLI_EDIT_EMPTY_DROPPED; /* "^C" and the line's end */
-    bool signalled = !text && cli_interrupted;                      /* by somebody else */
+    bool signalled = !text && cli_interrupted;                      /* the signal came from outside */
     cli_interrupted = 0;
     if (signalled) return CLI_EDIT_DROPPED;
     if (!text || len <= 0) return CLI_EDIT_END;

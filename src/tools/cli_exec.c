@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_exec.c - running commands: replies, repeats, endless streams, and what a reply changes in the client.
+/* cli_exec.c - runs commands: replies, repeats, endless streams, and the effects of replies on the
+ * client.
  *
- * Some replies change the conversation: after SELECT another database, after AUTH other credentials for the
- * next connection, after MULTI a transaction. After SUBSCRIBE and MONITOR the server talks on its own, until
+ * Some replies change the session: SELECT the database, AUTH the credentials for the next connection,
+ * MULTI begins a transaction. After SUBSCRIBE and MONITOR the server sends without requests, until
  * Ctrl-C ends that connection. */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "base/num.h"
 #include "tools/cli.h"
 
-#define SLOW_US       500000 /* from here on, the prompt tells how long a command took */
+#define SLOW_US       500000 /* the prompt shows the duration of a command from here on */
 #define MAX_REDIRECTS 16
 
 enum cliOutcome { DONE, ERROR_REPLY, LOST, INTERRUPTED, MOVED };
@@ -28,7 +29,7 @@ static bool cliExecIsStream(const sds *argv) {
            cliExecIs(argv[0], "ssubscribe") || cliExecIs(argv[0], "monitor");
 }
 
-/* What follows is no reply: a snapshot, and then commands without end. */
+/* Returns whether the command starts a snapshot and an endless stream of commands instead of a reply. */
 static bool cliExecIsSync(const sds *argv) {
     return cliExecIs(argv[0], "sync") || cliExecIs(argv[0], "psync");
 }
@@ -38,7 +39,7 @@ static bool cliExecIsUnsubscribe(const sds *argv) {
            cliExecIs(argv[0], "sunsubscribe");
 }
 
-static void cliExecNoteReset(struct cli *c) {
+static void cliExecApplyReset(struct cli *c) {
     c->in_multi = false;
     c->subscriptions = 0;
     c->db = 0;
@@ -47,8 +48,8 @@ static void cliExecNoteReset(struct cli *c) {
     cliSetText(&c->password, NULL);
 }
 
-/* What a successful command means for the prompt and for the next connection. */
-static void cliExecNoteEffects(struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
+/* Records the effects of a successful command on the prompt and the next connection. */
+static void cliExecApplyEffects(struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
     if (cliExecIs(argv[0], "exec") || cliExecIs(argv[0], "discard")) c->in_multi = false;
     if (reply->type == RESP_T_ERROR || (reply->type == RESP_T_STATUS && strIs(reply->str, "QUEUED"))) return;
     int64_t n;
@@ -61,9 +62,9 @@ static void cliExecNoteEffects(struct cli *c, int argc, const sds *argv, const s
     } else if (cliExecIs(argv[0], "auth") && (argc == 2 || argc == 3)) {
         cliSetText(&c->user, argc == 3 ? sdsdup(argv[1]) : NULL);
         cliSetText(&c->password, sdsdup(argv[argc - 1]));
-        c->docs_tried = false; /* perhaps this user may ask */
+        c->docs_tried = false; /* another user may have access */
     } else if (cliExecIs(argv[0], "reset")) {
-        cliExecNoteReset(c);
+        cliExecApplyReset(c);
     }
 }
 
@@ -74,7 +75,7 @@ static void cliExecPrintReply(const struct cli *c, const struct respReply *reply
     sdsfree(text);
 }
 
-/* The reply to a command, as that command's replies are shown. */
+/* Prints the reply to a command in the form for that command. */
 static void cliExecShowReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
     if (reply->type == RESP_T_ERROR && c->error_exit) {
         fprintf(stderr, "%.*s\n", (int)reply->str.len, reply->str.ptr);
@@ -97,7 +98,7 @@ static enum cliOutcome cliExecLost(struct cli *c, enum cliRead why, const sds *a
     return LOST;
 }
 
-/* The reply to the command; pushes that come before it are shown to people only. */
+/* Reads the reply to the command; earlier push messages are shown to people only. */
 static enum cliRead cliExecReadAnswer(struct cli *c, struct respReply *reply, bool push_is_answer) {
     for (;;) {
         enum cliRead read = cliRead(c, reply);
@@ -111,7 +112,7 @@ static enum cliRead cliExecReadAnswer(struct cli *c, struct respReply *reply, bo
     }
 }
 
-/* "MOVED 3999 127.0.0.1:6381": go there. */
+/* Follows a redirection such as "MOVED 3999 127.0.0.1:6381". */
 static bool cliExecRedirect(struct cli *c, const struct respReply *reply, bool *asking) {
     if (!c->cluster || reply->type != RESP_T_ERROR) return false;
     char kind[8], where[256];
@@ -125,16 +126,16 @@ static bool cliExecRedirect(struct cli *c, const struct respReply *reply, bool *
     if (!colon || (!*asking && strcmp(kind, "MOVED") != 0) || !string2ll(strOf(colon + 1), &port))
         return false;
     *colon = '\0';
-    if (where[0]) cliSetText(&c->host, sdsnew(where)); /* none: the same host */
+    if (where[0]) cliSetText(&c->host, sdsnew(where)); /* empty: the same host */
     c->port = (int)port;
     if (c->by_line) printf("-> Redirected to slot [%d] located at %s:%d\n", slot, c->host, c->port);
     return true;
 }
 
-/* ---- Streams: what the server sends on its own ---- */
+/* ---- Streams: messages without requests ---- */
 
-/* A key shall be seen at once, without Enter, and shall not be shown. */
-static void cliExecSetKeyWise(bool on) {
+/* Switches the terminal so that a key is read at once, without Enter and echo. */
+static void cliExecSetKeyMode(bool on) {
     static struct termios before;
     static bool is_on;
     if (on == is_on || (on && tcgetattr(STDIN_FILENO, &before) != 0)) return;
@@ -144,10 +145,11 @@ static void cliExecSetKeyWise(bool on) {
     is_on = on;
 }
 
-/* Confirmations carry how many subscriptions there are now; shard channels are counted apart. */
+/* A stream of messages. Confirmations have the number of subscriptions; shard channels are counted
+ * separately. */
 struct outputStream {
-    int64_t plain, shards; /* subscriptions */
-    int64_t missing; /* answers to the last command still to come: one, or a confirmation for each name */
+    int64_t plain, shards; /* numbers of subscriptions */
+    int64_t missing;       /* missing replies to the last command: one, or a confirmation for each name */
 };
 
 static bool cliExecIsConfirmation(const struct respReply *r, bool *shard) {
@@ -166,7 +168,7 @@ static bool cliExecIsMessage(const struct respReply *r) {
             strIs(r->element[0].str, "smessage"));
 }
 
-static void cliExecNoteConfirmation(struct cli *c, struct outputStream *s, const struct respReply *r) {
+static void cliExecCountConfirmation(struct cli *c, struct outputStream *s, const struct respReply *r) {
     bool shard;
     if (!cliExecIsMessage(r)) s->missing--;
     if (!cliExecIsConfirmation(r, &shard)) return;
@@ -174,11 +176,12 @@ static void cliExecNoteConfirmation(struct cli *c, struct outputStream *s, const
     c->subscriptions = s->plain + s->shards;
 }
 
-/* Print whatever comes, until the user or the server ends it, or the last subscription is gone. At the prompt
- * a key leads back to it, and the subscriptions stay. Where commands come as lines, the next line or the end
- * of input does, once the command has its answers. MOVED: the shard's channels are at another node. */
+/* Prints whatever arrives, until the user or the server ends the stream, or the last subscription is
+ * gone. At the prompt a key returns to the prompt, and subscriptions stay. When commands come as lines,
+ * the next line or the end of input ends it, once all replies have arrived. MOVED: the shard's channels
+ * are on another node. */
 static enum cliOutcome cliExecFollow(struct cli *c, int argc, const sds *argv, bool *asking) {
-    static struct outputStream stream; /* goes on from command to command */
+    static struct outputStream stream; /* kept from command to command */
     bool monitor = cliExecIs(argv[0], "monitor"), keys = c->interactive && !monitor;
     if (c->subscriptions == 0) stream = (struct outputStream){0};
     stream.missing = (cliExecIsStream(argv) || cliExecIsUnsubscribe(argv)) && argc > 1 ? argc - 1 : 1;
@@ -187,10 +190,10 @@ static enum cliOutcome cliExecFollow(struct cli *c, int argc, const sds *argv, b
     fflush(stdout);
     for (;;) {
         struct respReply reply;
-        cliExecSetKeyWise(keys);
+        cliExecSetKeyMode(keys);
         bool or_key = keys || (c->by_line && !monitor && stream.missing <= 0);
         enum cliRead read = or_key ? cliReadOrKey(c, &reply) : cliRead(c, &reply);
-        cliExecSetKeyWise(false);
+        cliExecSetKeyMode(false);
         if (read == CLI_READ_KEY) return DONE;
         if (read != CLI_READ_OK) return cliExecLost(c, read, argv);
         if (c->subscriptions == 0 && cliExecRedirect(c, &reply, asking)) {
@@ -198,19 +201,19 @@ static enum cliOutcome cliExecFollow(struct cli *c, int argc, const sds *argv, b
             return MOVED;
         }
         cliExecPrintReply(c, &reply);
-        cliExecNoteConfirmation(c, &stream, &reply);
+        cliExecCountConfirmation(c, &stream, &reply);
         bool refused = reply.type == RESP_T_ERROR;
         bool reset = reply.type == RESP_T_STATUS && strIs(reply.str, "RESET");
         respReplyFree(&reply);
-        if (reset) cliExecNoteReset(c);
+        if (reset) cliExecApplyReset(c);
         if (monitor && !refused && !reset) continue;
         if (c->subscriptions == 0 && (stream.missing <= 0 || refused || reset))
             return refused ? ERROR_REPLY : DONE;
     }
 }
 
-/* To the node that has the slot; with ASK, for the next command only. */
-static bool cliExecMoveOver(struct cli *c, bool asking) {
+/* Connects to the node of the slot; with ASK, for the next command only. */
+static bool cliExecConnectToNode(struct cli *c, bool asking) {
     if (!cliConnect(c)) return false;
     if (!asking) return true;
     const char *command[] = {"ASKING"};
@@ -220,7 +223,8 @@ static bool cliExecMoveOver(struct cli *c, bool asking) {
     return true;
 }
 
-/* The reply to a command that has one; MOVED, with nothing printed, when another node is to be asked. */
+/* Handles the reply to a command that has one. MOVED, with nothing printed: the command has to go to
+ * another node. */
 static enum cliOutcome cliExecAnswer(struct cli *c, int argc, const sds *argv, bool *asking) {
     struct respReply reply;
     enum cliRead read = cliExecReadAnswer(c, &reply, cliExecIsUnsubscribe(argv));
@@ -230,7 +234,7 @@ static enum cliOutcome cliExecAnswer(struct cli *c, int argc, const sds *argv, b
     if (cliExecRedirect(c, &reply, asking)) {
         outcome = MOVED;
     } else {
-        cliExecNoteEffects(c, argc, argv, &reply);
+        cliExecApplyEffects(c, argc, argv, &reply);
         cliExecShowReply(c, argc, argv, &reply);
     }
     respReplyFree(&reply);
@@ -241,27 +245,27 @@ static enum cliOutcome cliExecOnce(struct cli *c, int argc, const sds *argv) {
     for (int hops = 0; hops <= MAX_REDIRECTS; hops++) {
         bool asking = false;
         if (cliExecIsSync(argv)) return cliReplica(c) == 0 ? DONE : LOST;
-        /* A failed send is no reason not to read: the server may have said why it closed. */
+        /* The reply is read even if sending failed: it may say why the server closed the connection. */
         cliSend(c, argc, argv);
         bool stream = (cliExecIsStream(argv) && !c->in_multi) || c->subscriptions;
         enum cliOutcome outcome =
             stream ? cliExecFollow(c, argc, argv, &asking) : cliExecAnswer(c, argc, argv, &asking);
         if (outcome != MOVED) return outcome;
-        if (!cliExecMoveOver(c, asking)) return LOST;
+        if (!cliExecConnectToNode(c, asking)) return LOST;
     }
     fprintf(stderr, "Error: %d redirections in a row\n", MAX_REDIRECTS);
     return ERROR_REPLY;
 }
 
-static void cliExecTellTime(const struct cli *c, int64_t us) {
+static void cliExecPrintDuration(const struct cli *c, int64_t us) {
     if (c->verbose)
         fprintf(stderr, "(%.3fms)\n", (double)us / 1e3);
     else if (c->interactive && us >= SLOW_US)
         printf("(%.2fs)\n", (double)us / 1e6);
 }
 
-/* The prompt begins a line: Ctrl-C was echoed, unless keys were awaited. */
-static bool cliExecGoOn(struct cli *c, const sds *argv) {
+/* Ends the line after Ctrl-C, which was echoed unless keys were awaited. */
+static bool cliExecEndInterrupted(struct cli *c, const sds *argv) {
     if (!c->interactive) return false;
     if (!cliExecIsStream(argv) || cliExecIs(argv[0], "monitor")) printf("\n");
     return cliConnect(c);
@@ -271,23 +275,23 @@ bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat) {
     cli_interrupted = 0;
     for (int64_t i = 0; repeat < 0 || i < repeat; i++) {
         if (i && c->interval_us) usleep((useconds_t)c->interval_us);
-        if (cli_interrupted) break; /* between two runs: nothing is under way */
+        if (cli_interrupted) break; /* between two runs */
         if (c->link.fd == -1 && !cliConnect(c)) return false;
         int64_t start_us = monotonicUs();
         c->answered_us = 0;
         enum cliOutcome outcome = cliExecOnce(c, argc, argv);
-        cliExecTellTime(c, (c->answered_us ? c->answered_us : monotonicUs()) - start_us);
+        cliExecPrintDuration(c, (c->answered_us ? c->answered_us : monotonicUs()) - start_us);
         if (outcome == LOST) return false;
-        if (outcome == INTERRUPTED) return cliExecGoOn(c, argv);
+        if (outcome == INTERRUPTED) return cliExecEndInterrupted(c, argv);
         if (outcome == ERROR_REPLY && c->error_exit) return false;
     }
-    if (cli_interrupted && c->interactive) printf("\n"); /* as in cliExecGoOn */
+    if (cli_interrupted && c->interactive) printf("\n"); /* as in cliExecEndInterrupted */
     return true;
 }
 
 /* ---- Lines ---- */
 
-/* CONNECT host port, in the client. */
+/* Runs CONNECT host port, a command of the client. */
 static void cliExecConnectTo(struct cli *c, const sds *argv) {
     int64_t port;
     if (!string2ll(sdsview(argv[2]), &port) || port < 1 || port > 65535) {
@@ -300,7 +304,7 @@ static void cliExecConnectTo(struct cli *c, const sds *argv) {
     cliConnect(c);
 }
 
-/* Commands of the client itself. */
+/* Runs commands of the client itself. */
 static bool cliExecRunBuiltin(struct cli *c, int argc, const sds *argv, bool *leave) {
     *leave = cliExecIs(argv[0], "quit") || cliExecIs(argv[0], "exit");
     c->debug_again = (c->debug || c->debug_sync) && argc == 1 && cliExecIs(argv[0], "restart");

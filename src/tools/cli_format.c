@@ -28,7 +28,7 @@ static const char *cliFormatEmptyName(const struct respReply *r) {
     return r->type == RESP_T_MAP ? "(empty hash)" : r->type == RESP_T_SET ? "(empty set)" : "(empty array)";
 }
 
-/* A value of a map, behind " => ". */
+/* Appends a value of a map after " => ". */
 static sds cliFormatValue(sds out, const struct cli *c, const struct respReply *r, sds indent) {
     sds value = cliFormatTty(sdsempty(), c, r, indent);
     char *newline = memchr(value, '\n', sdslen(value));
@@ -65,7 +65,7 @@ static sds cliFormatElements(sds out, const struct cli *c, const struct respRepl
     return out;
 }
 
-static const char *cliFormatColourOf(const struct cliPalette *p, const struct respReply *r) {
+static const char *cliFormatChooseColour(const struct cliPalette *p, const struct respReply *r) {
     switch (r->type) {
     case RESP_T_STRING: return p->text;
     case RESP_T_ERROR: return p->error;
@@ -83,7 +83,7 @@ static const char *cliFormatColourOf(const struct cliPalette *p, const struct re
 static sds cliFormatTty(sds out, const struct cli *c, const struct respReply *r, sds indent) {
     if (cliFormatIsAggregate(r) && r->elements) return cliFormatElements(out, c, r, indent);
     const struct cliPalette *p = cliPalette(c->colour);
-    const char *colour = cliFormatColourOf(p, r);
+    const char *colour = cliFormatChooseColour(p, r);
     out = sdscat(out, colour);
     switch (r->type) {
     case RESP_T_STATUS:
@@ -144,7 +144,7 @@ static sds cliFormatCsv(sds out, const struct respReply *r) {
 
 /* ---- JSON ---- */
 
-/* Bytes from 0x80 on go through as they are, as UTF-8. */
+/* Appends a JSON string; bytes from 0x80 on are copied as UTF-8. */
 static sds cliFormatJsonText(sds out, struct str s) {
     static const char escapes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     out = sdscat(out, "\"");
@@ -161,7 +161,8 @@ static sds cliFormatJsonText(sds out, struct str s) {
     return sdscat(out, "\"");
 }
 
-/* Plain ASCII: the text between the quotes that people are shown, with its \xHH, as a JSON string. */
+/* Appends a string in JSON. `ascii`: the text is escaped as for people, with \xHH, and that becomes the
+ * string. */
 static sds cliFormatJsonString(sds out, struct str s, bool ascii) {
     if (!ascii) return cliFormatJsonText(out, s);
     sds shown = sdscatrepr(sdsempty(), s.ptr, s.len);
@@ -172,7 +173,7 @@ static sds cliFormatJsonString(sds out, struct str s, bool ascii) {
 
 static sds cliFormatJson(sds out, const struct respReply *r, bool ascii);
 
-/* Names in JSON objects are strings: what is not one is put in quotes. */
+/* Appends the name of a JSON object's member, in quotes whatever its type. */
 static sds cliFormatJsonName(sds out, const struct respReply *r, bool ascii) {
     if (r->type == RESP_T_STRING || r->type == RESP_T_STATUS) return cliFormatJsonString(out, r->str, ascii);
     sds text = cliFormatJson(sdsempty(), r, ascii);
@@ -224,7 +225,7 @@ sds cliFormatReply(const struct cli *c, const struct respReply *r, bool plain) {
     return sdscat(out, "\n");
 }
 
-/* "-> invalidate: 'key'" */
+/* Returns a push message as "-> invalidate: 'key'". */
 sds cliFormatPush(const struct respReply *r) {
     sds out = sdsnew("-> ");
     if (r->elements) out = sdscatstr(out, r->element[0].str);

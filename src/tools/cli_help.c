@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_help.c - the help at the prompt, as the server tells it (COMMAND DOCS). Part of cli.h.
+/* cli_help.c - the help at the prompt, from COMMAND DOCS. Part of cli.h.
  *
- * The documentation is asked for once per server and kept for help, hints and completion. */
+ * The documentation is requested once per server and kept for help, hints and completion. */
 #define _GNU_SOURCE /* strcasestr */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const char overview[] =
 
 static struct cliDocs docs;
 
-const struct cliDocs *cliDocsOf(struct cli *c) {
+const struct cliDocs *cliLoadDocs(struct cli *c) {
     const char *argv[] = {"COMMAND", "DOCS"};
     struct respReply reply;
     bool can_ask = c->link.fd != -1 && !c->in_multi && c->subscriptions == 0;
@@ -68,7 +68,7 @@ static sds cliHelpCatCommand(sds out, const struct cliPalette *p, struct str nam
     return out;
 }
 
-/* `name` is "get" or "config|set". */
+/* Appends the help on a command; `name` is "get" or "config|set". */
 static sds cliHelpCatNamed(sds out, const struct cliPalette *p, const struct respReply *tree,
                            const char *name) {
     for (size_t i = 0; i + 1 < tree->elements; i += 2) {
@@ -93,7 +93,7 @@ static sds cliHelpCatGroup(sds out, const struct cliPalette *p, const struct res
     return out;
 }
 
-/* "string (27), list (22)", wrapped. */
+/* Appends "string (27), list (22)", wrapped. */
 static sds cliHelpCatGroups(sds out, const struct cliDocs *d) {
     int count;
     struct cliDocsGroupCount *groups = cliDocsGroups(d, &count);
@@ -110,7 +110,7 @@ static sds cliHelpCatGroups(sds out, const struct cliDocs *d) {
     return sdscat(out, count ? "\n" : "");
 }
 
-/* Commands that have the word in their names. */
+/* Appends the commands with the word in their names. */
 static sds cliHelpCatSimilar(sds out, const struct respReply *tree, const char *word) {
     int found = 0;
     for (size_t i = 0; i + 1 < tree->elements && found < SIMILAR_MAX; i += 2) {
@@ -122,7 +122,8 @@ static sds cliHelpCatSimilar(sds out, const struct respReply *tree, const char *
     return found ? sdscat(out, "\n") : out;
 }
 
-/* A command goes before a group of that name, which is told in a line then. */
+/* Returns the help on a word. A command has precedence over a group of that name, which is then
+ * mentioned in a line. */
 static sds cliHelpText(const struct cliDocs *d, const struct cliPalette *p, int argc, const sds *argv) {
     sds name = sdsdup(argv[0]), words = sdsdup(argv[0]);
     for (int i = 1; i < argc; i++) {
@@ -151,7 +152,7 @@ static sds cliHelpOverviewText(const struct cliDocs *d) {
 
 void cliHelp(struct cli *c, int argc, const sds *argv) {
     if (c->link.fd == -1 && argc) cliConnect(c);
-    const struct cliDocs *d = cliDocsOf(c);
+    const struct cliDocs *d = cliLoadDocs(c);
     sds text;
     if (argc == 0)
         text = cliHelpOverviewText(d);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_hints.c - --test_hint and --test_hint_file: the hints of the prompt, for scripts that check them. Part
- * of cli.h.
+/* cli_hints.c - --test_hint and --test_hint_file: the hints of the prompt, for scripts that check them.
+ * Part of cli.h.
  *
- * Each line of the file has two words, in quotes where they have blanks: what is typed, and the hint that is
- * wanted. Empty lines and lines that begin with # are passed over. */
+ * Each line of the file has two words, in quotes if they contain blanks: the text typed, and the
+ * expected hint. Empty lines and lines that begin with # are skipped. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define STATUS_BAD_FILE 255
 
 static sds cliHintsOf(struct cli *c, const char *line) {
-    sds hint = cliHint(cliDocsOf(c), line);
+    sds hint = cliHint(cliLoadDocs(c), line);
     return hint ? hint : sdsempty();
 }
 
@@ -30,7 +30,7 @@ struct hintCount {
     int lines, passed;
 };
 
-/* False: the line cannot be understood. */
+/* Tests the hint of one line; returns false if the line is malformed. */
 static bool cliHintsTestLine(struct cli *c, struct hintCount *count, const char *line, size_t len) {
     int words;
     sds *word = sdssplitargs(line, len, &words);

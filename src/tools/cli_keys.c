@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_keys.c - --bigkeys, --memkeys and --hotkeys: a walk over all keys that asks each for its type and size,
- * or for how often it is used. Part of cli.h.
+/* cli_keys.c - --bigkeys, --memkeys and --hotkeys: a walk over all keys that requests the type and size
+ * of each, or how often it is used. Part of cli.h.
  *
- * Three steps of SCAN are on their way at once: the next one is asked for together with the types of the keys
- * of this one and the sizes of those of the last, so server and client work side by side.
+ * Three steps of SCAN are in progress at once: the next one is requested together with the types of the
+ * current step's keys and the sizes of the last step's, so server and client work in parallel.
  *
  *     out:  sizes of step 1 | types of step 2 | SCAN for step 3         and so on
  *
- * Biggest keys are told as they are found, with the share of the keys seen; Ctrl-C ends the walk and shows
- * the summary of what has been seen. */
+ * The biggest keys are printed as they are found, with the share of the keys seen; Ctrl-C ends the walk
+ * and prints the summary so far. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 #define MAX_TYPES   32
 #define PAUSE_EVERY 100 /* keys */
-#define STEP_KEYS   500 /* that a step of SCAN shall find, unless --count says otherwise */
+#define STEP_KEYS   500 /* keys per step of SCAN, unless --count is given */
 
 struct typeSample {
     sds name;
@@ -37,7 +37,7 @@ struct hotKey {
 
 struct keyStep {
     sds *keys;
-    struct typeSample **types; /* NULL: the key is gone by now */
+    struct typeSample **types; /* NULL for a key that has been deleted */
     int count;
 };
 
@@ -47,11 +47,11 @@ struct walk {
     int64_t all, sampled, key_bytes;
     struct typeSample types[MAX_TYPES];
     int types_count;
-    struct hotKey *hot; /* the most used first; room for one more than are shown */
+    struct hotKey *hot; /* the most used first; space for one more than are shown */
     int hot_count;
 };
 
-static volatile sig_atomic_t stop_walk; /* cli_interrupted would break off the replies */
+static volatile sig_atomic_t stop_walk; /* cli_interrupted would interrupt replies */
 
 static const struct {
     const char *name, *size_command, *unit;
@@ -89,21 +89,21 @@ static sds cliKeysQuoted(const sds key) {
     return sdscatrepr(sdsempty(), key, sdslen(key));
 }
 
-/* Something is about to be printed. */
-static void cliKeysMakeRoom(struct walk *w) {
+/* Prepares for other output. */
+static void cliKeysClearLine(struct walk *w) {
     cliProgressClear(&w->progress);
 }
 
 /* ---- Types and sizes ---- */
 
-static void cliKeysAskTypes(struct walk *w, const struct keyStep *s) {
+static void cliKeysRequestTypes(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         struct str words[] = {STR("TYPE"), sdsview(s->keys[i])};
         cliQueueWords(w->cli, 2, words);
     }
 }
 
-static void cliKeysTakeTypes(struct walk *w, struct keyStep *s) {
+static void cliKeysReadTypes(struct walk *w, struct keyStep *s) {
     s->types = zmalloc((size_t)(s->count + 1) * sizeof(s->types[0]));
     for (int i = 0; i < s->count; i++) {
         struct respReply reply;
@@ -117,7 +117,7 @@ static bool cliKeysHasSize(const struct walk *w, const struct typeSample *type) 
     return type && (w->cli->mode == CLI_MEMKEYS || type->size_command);
 }
 
-static void cliKeysAskSize(struct walk *w, const sds key, const struct typeSample *type) {
+static void cliKeysRequestSize(struct walk *w, const sds key, const struct typeSample *type) {
     char number[LONG_STR_SIZE];
     if (w->cli->mode == CLI_BIGKEYS) {
         struct str words[] = {strOf(type->size_command), sdsview(key)};
@@ -130,57 +130,57 @@ static void cliKeysAskSize(struct walk *w, const sds key, const struct typeSampl
     cliQueueWords(w->cli, samples ? 5 : 3, words);
 }
 
-static void cliKeysAskSizes(struct walk *w, const struct keyStep *s) {
+static void cliKeysRequestSizes(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
-        if (cliKeysHasSize(w, s->types[i])) cliKeysAskSize(w, s->keys[i], s->types[i]);
+        if (cliKeysHasSize(w, s->types[i])) cliKeysRequestSize(w, s->keys[i], s->types[i]);
     }
 }
 
-static void cliKeysNoteSize(struct walk *w, const sds key, struct typeSample *t, int64_t size) {
+static void cliKeysAddSize(struct walk *w, const sds key, struct typeSample *t, int64_t size) {
     t->total += size;
     t->count++;
     if (size <= t->biggest && t->biggest_key) return;
     t->biggest = size;
     cliSetText(&t->biggest_key, sdsdup(key));
     sds name = cliKeysQuoted(key);
-    cliKeysMakeRoom(w);
+    cliKeysClearLine(w);
     printf("[%05.2f%%] Biggest %-6s found so far '%s' with %lld %s\n", cliKeysPercentSeen(w), t->name, name,
            (long long)size, t->unit);
     fflush(stdout);
     sdsfree(name);
 }
 
-static void cliKeysTellRefusal(struct walk *w, const sds key, struct str why) {
-    cliKeysMakeRoom(w);
-    fprintf(stderr, "Warning: the size of '%s' is unknown: %.*s\n", key, (int)why.len, why.ptr);
+static void cliKeysPrintRefusal(struct walk *w, const sds key, struct str why) {
+    cliKeysClearLine(w);
+    fprintf(stderr, "Warning: the size of '%s' is not told: %.*s\n", key, (int)why.len, why.ptr);
 }
 
-/* There may be none: another client deleted the key or gave it another type. */
-static void cliKeysTakeSize(struct walk *w, const sds key, struct typeSample *type) {
+/* Reads a size. It may be missing: another client deleted the key or changed its type. */
+static void cliKeysReadSize(struct walk *w, const sds key, struct typeSample *type) {
     struct respReply reply;
     cliExpectAny(w->cli, &reply);
     if (reply.type == RESP_T_INTEGER) {
-        cliKeysNoteSize(w, key, type, reply.integer);
+        cliKeysAddSize(w, key, type, reply.integer);
     } else {
         type->count++;
-        if (reply.type != RESP_T_NULL) cliKeysTellRefusal(w, key, reply.str);
+        if (reply.type != RESP_T_NULL) cliKeysPrintRefusal(w, key, reply.str);
     }
     respReplyFree(&reply);
 }
 
-static void cliKeysTakeSizes(struct walk *w, const struct keyStep *s) {
+static void cliKeysReadSizes(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         if (cliKeysHasSize(w, s->types[i]))
-            cliKeysTakeSize(w, s->keys[i], s->types[i]);
+            cliKeysReadSize(w, s->keys[i], s->types[i]);
         else if (s->types[i])
             s->types[i]->count++;
     }
 }
 
-/* ---- Use ---- */
+/* ---- Usage counters ---- */
 
-static void cliKeysNoteUse(struct walk *w, const sds key, int64_t counter) {
-    if (counter <= 0) return; /* not used at all */
+static void cliKeysAddUse(struct walk *w, const sds key, int64_t counter) {
+    if (counter <= 0) return; /* never used */
     int at = w->hot_count;
     while (at > 0 && w->hot[at - 1].counter < counter) at--;
     if (at == w->cli->hot_keys) return;
@@ -191,25 +191,25 @@ static void cliKeysNoteUse(struct walk *w, const sds key, int64_t counter) {
     else
         w->hot_count++;
     sds name = cliKeysQuoted(key);
-    cliKeysMakeRoom(w);
+    cliKeysClearLine(w);
     printf("[%05.2f%%] Hot key '%s' found so far with counter %lld\n", cliKeysPercentSeen(w), name,
            (long long)counter);
     fflush(stdout);
     sdsfree(name);
 }
 
-static void cliKeysAskUse(struct walk *w, const struct keyStep *s) {
+static void cliKeysRequestUse(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         struct str words[] = {STR("OBJECT"), STR("FREQ"), sdsview(s->keys[i])};
         cliQueueWords(w->cli, 3, words);
     }
 }
 
-static void cliKeysTakeUse(struct walk *w, const struct keyStep *s) {
+static void cliKeysReadUse(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         struct respReply reply;
-        cliExpect(w->cli, &reply); /* an error: the policy is none with counters */
-        if (reply.type == RESP_T_INTEGER) cliKeysNoteUse(w, s->keys[i], reply.integer);
+        cliExpect(w->cli, &reply); /* an error: the policy has no counters */
+        if (reply.type == RESP_T_INTEGER) cliKeysAddUse(w, s->keys[i], reply.integer);
         respReplyFree(&reply);
     }
 }
@@ -261,7 +261,7 @@ static void cliKeysOnInterrupt(int sig) {
     stop_walk = 1;
 }
 
-static int64_t cliKeysAll(struct cli *c) {
+static int64_t cliKeysCountAll(struct cli *c) {
     static const struct str dbsize[] = {{"DBSIZE", 6}};
     struct respReply reply;
     cliSendWords(c, 1, dbsize);
@@ -280,20 +280,20 @@ static void cliKeysEndStep(struct walk *w, struct keyStep *s) {
     *s = (struct keyStep){0};
 }
 
-/* `last` has types already, unless use is what is asked for: then there is no such step. */
+/* Walks over the keys. `last` is a step whose types are known; --hotkeys has none. */
 static void cliKeysWalkKeys(struct walk *w) {
     struct cli *c = w->cli;
     bool use = c->mode == CLI_HOTKEYS;
     struct keyStep last = {0}, now = {0}, next;
     sds cursor = sdsnew("0");
     for (bool more = true; more || now.keys || last.keys;) {
-        if (last.keys) cliKeysAskSizes(w, &last);
-        if (now.keys) use ? cliKeysAskUse(w, &now) : cliKeysAskTypes(w, &now);
+        if (last.keys) cliKeysRequestSizes(w, &last);
+        if (now.keys) use ? cliKeysRequestUse(w, &now) : cliKeysRequestTypes(w, &now);
         next = (struct keyStep){0};
         if (more) cliScanRequest(c, cursor);
-        if (last.keys) cliKeysTakeSizes(w, &last);
-        if (now.keys) use ? cliKeysTakeUse(w, &now) : cliKeysTakeTypes(w, &now);
-        if (more) next.keys = cliScanTake(c, &cursor, &next.count);
+        if (last.keys) cliKeysReadSizes(w, &last);
+        if (now.keys) use ? cliKeysReadUse(w, &now) : cliKeysReadTypes(w, &now);
+        if (more) next.keys = cliScanReadStep(c, &cursor, &next.count);
         if (use ? now.keys : last.keys) cliKeysEndStep(w, use ? &now : &last);
         last = now;
         now = next;
@@ -312,7 +312,7 @@ static void cliKeysFreeWalk(struct walk *w) {
 }
 
 int cliSampleKeys(struct cli *c) {
-    struct walk w = {.cli = c, .all = cliKeysAll(c)};
+    struct walk w = {.cli = c, .all = cliKeysCountAll(c)};
     w.hot = zmalloc((size_t)(c->hot_keys + 1) * sizeof(w.hot[0]));
     for (size_t i = 0; i < sizeof(known_types) / sizeof(known_types[0]); i++)
         cliKeysAddType(&w, strOf(known_types[i].name));
@@ -323,7 +323,7 @@ int cliSampleKeys(struct cli *c) {
            c->mode == CLI_HOTKEYS ? "most used" : "biggest", PAUSE_EVERY);
     w.progress = cliProgressStart("keys", w.all);
     cliKeysWalkKeys(&w);
-    cliKeysMakeRoom(&w);
+    cliKeysClearLine(&w);
     cliKeysPrintSummary(&w);
     cliKeysFreeWalk(&w);
     return 0;

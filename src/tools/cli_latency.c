@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_latency.c - --latency, --latency-history, --latency-dist and --intrinsic-latency. Part of cli.h.
  *
- * The first three time PING, a hundred times a second; the last one times nothing but a bit of computing, and
- * so shows how long the machine itself keeps a process waiting. */
+ * The first three time PING, a hundred times per second; the last one times a short computation, which
+ * shows how long the machine itself keeps a process waiting. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ int cliLatency(struct cli *c) {
         int64_t now_us = monotonicUs();
         bool over = now_us - start_us > interval_us;
         if (live) {
-            printf("\033[0G\033[2K"); /* the line begins anew */
+            printf("\033[0G\033[2K"); /* restarts the line */
             cliLatencyPrintSamples(c, &s);
         } else if (over) {
             cliLatencyPrintSamples(c, &s);
@@ -77,16 +77,16 @@ int cliLatency(struct cli *c) {
 
 /* ---- --latency-dist ---- */
 
-/* A column for each doubling of the time (a millisecond being 1,024 us), from up to 16 microseconds to more
- * than half a minute. A cell tells how many tenths of the samples fell into it, as a digit and as a colour
- * from blue to red. */
+/* There is a column for each doubling of the time (a millisecond is 1,024 us), from at most 16
+ * microseconds to more than half a minute. A cell shows the tenths of the samples in it, as a digit and
+ * a colour from blue to red. */
 #define FIRST_LOG_US 4
 #define COLUMNS      23
 #define CELL_WIDTH   3
 #define LABEL_EVERY  3 /* columns */
 
 static const int heat[] = {17,  18,  25,  31,  37, 71,
-                           142, 178, 208, 202, 196}; /* of the 256 that terminals know */
+                           142, 178, 208, 202, 196}; /* out of the 256 colours of terminals */
 
 static int cliLatencyColumnOf(int64_t us) {
     int column = 0;
@@ -94,7 +94,7 @@ static int cliLatencyColumnOf(int64_t us) {
     return column;
 }
 
-/* The upper ends of the columns below them. */
+/* Prints the upper ends of the columns below them. */
 static void cliLatencyPrintAxis(void) {
     static const char *const units[] = {"us", "ms", "s"};
     for (int i = 0; i < COLUMNS - 1; i += LABEL_EVERY) {
@@ -135,7 +135,7 @@ int cliLatencySpectrum(struct cli *c) {
 
 /* ---- --intrinsic-latency ---- */
 
-/* Some tens of nanoseconds that no compiler can take away. */
+/* Computes for some tens of nanoseconds; no compiler can remove it. */
 static uint64_t cliLatencyComputeABit(uint64_t x) {
     for (int i = 0; i < 16; i++) {
         x ^= x << 13;
@@ -153,7 +153,7 @@ static void cliLatencyOnInterrupt(int sig) {
 }
 
 int cliIntrinsicLatency(struct cli *c) {
-    signal(SIGINT, cliLatencyOnInterrupt); /* the figures so far are worth showing */
+    signal(SIGINT, cliLatencyOnInterrupt); /* Ctrl-C prints the figures so far */
     volatile uint64_t state = 88172645463325252u;
     int64_t start_us = monotonicUs(), end_us = start_us + c->intrinsic_s * 1000000, now_us = start_us;
     int64_t worst_us = 0, runs = 0;
@@ -166,7 +166,7 @@ int cliIntrinsicLatency(struct cli *c) {
         worst_us = now_us - before_us;
         printf("Max latency so far: %lld microseconds.\n", (long long)worst_us);
         fflush(stdout);
-        now_us = monotonicUs(); /* printing is not what is measured */
+        now_us = monotonicUs(); /* excludes the time for printing */
     }
     double avg_us = (double)(now_us - start_us) / (double)(runs ? runs : 1);
     printf("\n%lld total runs (avg latency: %.4f microseconds / %.2f nanoseconds per run).\n",

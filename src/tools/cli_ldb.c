@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_ldb.c - the mode --ldb: an EVAL under the server's debugger of scripts. Part of cli.h.
+/* cli_ldb.c - the mode --ldb: an EVAL under the server's script debugger. Part of cli.h.
  *
- * SCRIPT DEBUG arms the connection, so that its next EVAL is a session: the server answers with lines of
- * text, an array of them each time the script stops, and waits for a request of the debugger. The last line
- * of the session is "<endsession>"; behind it come the reply of EVAL and the end of the connection. */
+ * After SCRIPT DEBUG the connection's next EVAL is a session: whenever the script stops, the server
+ * sends an array of lines and waits for a request of the debugger. The last line of the session is
+ * "<endsession>"; then follow the reply of EVAL and the end of the connection. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static const char intro[] =
     "The script is stopped before its first line. Type step or continue to run it, help for more\n"
     "commands, restart to begin again with the current file, quit to leave.\n\n";
 
-/* On a terminal: what is about to run stands out, what went wrong is red, what the debugger itself says is
- * faint. */
+/* Returns the style of a line on a terminal: the next line of the script stands out, errors are red, the
+ * debugger's own messages are faint. */
 static const char *cliLdbStyleOf(struct str line) {
     static const struct {
         const char *start, *style;
@@ -35,7 +35,7 @@ static void cliLdbPrintLine(struct str line) {
     fputs(style ? "\033[0m\n" : "\n", stdout);
 }
 
-/* False: it was the last answer of the session. */
+/* Prints an answer; returns false for the last one of the session. */
 static bool cliLdbPrintAnswer(struct cli *c, const struct respReply *reply) {
     if (reply->type != RESP_T_ARRAY) {
         sds text = cliFormatReply(c, reply, false);
@@ -56,8 +56,8 @@ static bool cliLdbPrintAnswer(struct cli *c, const struct respReply *reply) {
     return more;
 }
 
-/* NULL: the end of input. Not with cli_edit.h: it would ask the server about commands, in the middle of the
- * session. */
+/* Reads a line; NULL at the end of input. cli_edit.h cannot be used, since it requests the commands'
+ * documentation, which would disturb the session. */
 static sds cliLdbReadLine(void) {
     if (isatty(STDIN_FILENO)) printf("lua debugger> ");
     fflush(stdout);
@@ -70,7 +70,7 @@ static sds cliLdbReadLine(void) {
     return out;
 }
 
-/* The words of a request. Code is one word, quotes and all. */
+/* Splits a request into words. Code is one word, including its quotes. */
 static sds *cliLdbSplitLine(const sds line, int *count) {
     const char *at = line + strspn(line, " \t"), *end = at + strcspn(at, " \t");
     struct str first = strN(at, (size_t)(end - at));
@@ -84,8 +84,8 @@ static sds *cliLdbSplitLine(const sds line, int *count) {
     return words;
 }
 
-/* Asks until there is a line for the debugger, and sends it. True: it was sent. */
-static bool cliLdbAskAndSend(struct cli *c, enum cliDebugEnd *end) {
+/* Reads lines until one is for the debugger, and sends it. Returns whether one was sent. */
+static bool cliLdbPromptAndSend(struct cli *c, enum cliDebugEnd *end) {
     for (bool sent = false; !sent;) {
         sds line = cliLdbReadLine();
         int count = 0;
@@ -128,8 +128,8 @@ enum cliDebugEnd cliDebug(struct cli *c, int argc, const sds *argv) {
         bool refused = reply.type == RESP_T_ERROR;
         more = cliLdbPrintAnswer(c, &reply);
         respReplyFree(&reply);
-        if (refused) return CLI_DEBUG_FAILED; /* no session, as when there are too many */
-        if (more && !cliLdbAskAndSend(c, &end)) return end;
+        if (refused) return CLI_DEBUG_FAILED; /* no session, for example because there are too many */
+        if (more && !cliLdbPromptAndSend(c, &end)) return end;
     }
     cliLdbPrintResult(c);
     return CLI_DEBUG_DONE;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_link.c - the connection of valkey-cli: handshake, requests out, replies in.
+/* cli_link.c - the connection of valkey-cli: handshake, requests, replies.
  *
- *     in:  [ replies before | reply handed out | bytes that came with it ............ ]
- *          0                at                 at + used                             len
+ *     in:  [ earlier replies | reply returned last | bytes that came with it ............ ]
+ *          0                 at                    at + used                             len
  *
- * The connection, plain or TLS, is non-blocking. It is read until it has no more (so that nothing waits in
- * TLS's own buffer unseen), and then waited for with poll(2), which Ctrl-C breaks. A reply is tried for each
- * time the input runs dry; when much has come without completing one, only after a pause, so the time spent
- * on trying stays in proportion to the size of the reply. */
+ * The connection, plain or TLS, is non-blocking. It is read until it has no more (so that no data stay
+ * in TLS's buffer), and then waited for with poll(2), which Ctrl-C interrupts. A reply is parsed each
+ * time the input is empty; when much has arrived without completing one, only after a pause, so that the
+ * time for parsing stays in proportion to the size of the reply. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@
 
 volatile sig_atomic_t cli_interrupted;
 
-/* The bytes stay where they are until more are read: many small replies come together. */
+/* Removes replies that were returned. It is called only before reading more, since many small replies
+ * arrive together. */
 static void cliLinkDropUsed(struct cliLink *l) {
     l->at += l->used;
     l->used = 0;
@@ -43,7 +44,7 @@ static void cliLinkCompact(struct cliLink *l) {
     l->at = 0;
 }
 
-/* All that the socket has. false: the peer has closed. */
+/* Reads all that the socket has; false when the peer has closed. */
 static bool cliLinkDrain(struct cliLink *l) {
     for (;;) {
         l->in = sdsMakeRoomFor(l->in, READ_CHUNK);
@@ -66,14 +67,14 @@ int64_t cliWriteSome(struct cli *c, const char *p, size_t len) {
     return errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
-/* Much is there, and little of it is new. */
+/* Returns whether a large input has grown too little for another try. */
 static bool cliLinkIsTooEarly(const struct cliLink *l, size_t tried) {
     size_t len = sdslen(l->in);
     return len > LARGE_REPLY && len - tried < len / 4;
 }
 
-/* Wait until it is worth looking for a whole reply again. `tried` is how much did not hold a whole reply last
- * time. */
+/* Waits until another try to find a whole reply makes sense. `tried`: bytes that did not contain one
+ * last time. */
 static enum cliRead cliLinkWaitForMore(struct cliLink *l, size_t tried, bool or_key, int64_t until_us) {
     for (;;) {
         size_t len = sdslen(l->in);
@@ -104,7 +105,7 @@ bool cliSendBytes(struct cli *c, const char *p, size_t len) {
     return true;
 }
 
-static bool cliLinkOpenLink(struct cli *c, sds *err) {
+static bool cliLinkOpen(struct cli *c, sds *err) {
     char reason[256] = "";
     int fd = c->socket
                  ? netConnectUnix(c->socket, reason, sizeof(reason))
@@ -118,8 +119,10 @@ static bool cliLinkOpenLink(struct cli *c, sds *err) {
     return conn != NULL;
 }
 
-/* One command of the handshake. A refusal is told, and the session goes on: the user may repair it. */
-static bool cliLinkGreet(struct cli *c, const char *what, bool quiet, int argc, const char *const *argv) {
+/* Sends one command of the handshake. A refusal is reported, and the session goes on: the user may
+ * repair it. */
+static bool cliLinkSendHandshake(struct cli *c, const char *what, bool quiet, int argc,
+                                 const char *const *argv) {
     struct respReply reply;
     if (!cliCall(c, &reply, argc, argv)) return false;
     bool ok = reply.type != RESP_T_ERROR;
@@ -129,11 +132,11 @@ static bool cliLinkGreet(struct cli *c, const char *what, bool quiet, int argc, 
     return ok;
 }
 
-static void cliLinkShakeHands(struct cli *c) {
+static void cliLinkHandshake(struct cli *c) {
     if (c->password) {
         const char *with_user[] = {"AUTH", c->user, c->password}, *plain[] = {"AUTH", c->password};
-        if (!cliLinkGreet(c, "AUTH", false, c->user ? 3 : 2, c->user ? with_user : plain)) {
-            c->db = 0; /* what follows would be refused, too */
+        if (!cliLinkSendHandshake(c, "AUTH", false, c->user ? 3 : 2, c->user ? with_user : plain)) {
+            c->db = 0; /* later commands would be refused, too */
             return;
         }
     }
@@ -142,11 +145,11 @@ static void cliLinkShakeHands(struct cli *c) {
         ll2string(db, c->db);
         snprintf(what, sizeof(what), "SELECT %s", db);
         const char *select[] = {"SELECT", db};
-        if (!cliLinkGreet(c, what, false, 2, select) && c->link.fd != -1) c->db = 0;
+        if (!cliLinkSendHandshake(c, what, false, 2, select) && c->link.fd != -1) c->db = 0;
     }
     if (c->resp == 3) {
         const char *hello[] = {"HELLO", "3"};
-        cliLinkGreet(c, "HELLO 3", c->resp_is_optional, 2, hello);
+        cliLinkSendHandshake(c, "HELLO 3", c->resp_is_optional, 2, hello);
     }
 }
 
@@ -155,7 +158,7 @@ sds cliAddress(const struct cli *c) {
     return sdscatprintf(sdsempty(), strchr(c->host, ':') ? "[%s]:%d" : "%s:%d", c->host, c->port);
 }
 
-static void cliLinkTellUnreachable(const struct cli *c, const char *why) {
+static void cliLinkPrintUnreachable(const struct cli *c, const char *why) {
     if (c->socket)
         fprintf(stderr, "Could not connect to Valkey at %s: %s\n", c->socket, why);
     else
@@ -166,14 +169,14 @@ bool cliConnect(struct cli *c) {
     sds err = NULL;
     cliDisconnect(c);
     cli_interrupted = 0;
-    if (!cliLinkOpenLink(c, &err)) {
-        if (!c->quiet) cliLinkTellUnreachable(c, err);
+    if (!cliLinkOpen(c, &err)) {
+        if (!c->quiet) cliLinkPrintUnreachable(c, err);
         sdsfree(err);
         return false;
     }
-    cliLinkShakeHands(c);
+    cliLinkHandshake(c);
     if (c->link.fd == -1) return false;
-    cliLinkDropUsed(&c->link); /* the modes that count bytes begin here */
+    cliLinkDropUsed(&c->link); /* modes that count bytes begin at this position */
     cliLinkCompact(&c->link);
     return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_lru.c - --lru-test: how often a cache with the server's memory limit and policy would be hit. Part of
+/* cli_lru.c - --lru-test: the hit rate of a cache with the server's memory limit and policy. Part of
  * cli.h.
  *
- * GETs of keys drawn with a power law, of which 80% go to 20% of the keys; a miss is followed by a SET, as a
- * cache would. Both go out in batches. */
+ * GETs use keys of a power law, 80% of them 20% of the keys; a miss is followed by a SET, as in a cache.
+ * Both are sent in batches. */
 #include <math.h>
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static struct str cliLruKeyName(char *buf, size_t size, int64_t n) {
     return strN(buf, (size_t)snprintf(buf, size, "lru:%lld", (long long)n));
 }
 
-/* BATCH gets; the missing keys are collected in `missing`. */
+/* Sends BATCH GETs; the missing keys are collected in `missing`. */
 static int cliLruGetBatch(struct cli *c, int64_t *missing) {
     int64_t keys[BATCH];
     char name[32];

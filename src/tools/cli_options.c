@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_options.c - the command line of valkey-cli, (usage and URIs: cli_usage.c). Part of cli.h. */
+/* cli_options.c - the command line of valkey-cli; usage and URIs are in cli_usage.c. Part of cli.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,21 +18,21 @@ enum kind {
     SECONDS_MS,
     SECONDS_US,
     TEXT,
-    WORD, /* as TEXT, but the word itself */
+    WORD, /* as TEXT, but points to the word itself */
     PASSWORD,
     OUTPUT,
     PROTOCOL,
     MODE,
-    MODE_TEXT, /* with a text, a number */
+    MODE_TEXT, /* a mode with a text, with a number */
     MODE_NUMBER,
     FAMILY,
     SHOW_PUSHES,
     WHEN,   /* --color auto */
-    SWITCH, /* a flag that is switched off */
+    SWITCH, /* switches a flag off */
     QUOTED,
     DOUBLE,
-    WORDS,      /* all up to the next option */
-    SUBCOMMAND, /* the same, for the cluster manager */
+    WORDS,      /* all words up to the next option */
+    SUBCOMMAND, /* the same, as a subcommand of the cluster manager */
     URI,
     HELP,
     VERSION
@@ -42,7 +42,7 @@ struct cliOption {
     const char *name;
     enum kind kind;
     void *to;
-    int value; /* of OUTPUT, PROTOCOL and the modes */
+    int value; /* for OUTPUT, PROTOCOL and the modes */
 };
 
 void cliFail(const char *format, const char *what) {
@@ -56,39 +56,39 @@ void cliSetText(sds *field, sds value) {
     *field = value;
 }
 
-static int64_t cliOptionsNumberOf(const struct cliOption *opt, const char *value) {
+static int64_t cliOptionsParseInteger(const struct cliOption *opt, const char *value) {
     int64_t n;
     if (!string2ll(strOf(value), &n)) cliFail("A number is needed after '%s'", opt->name);
     return n;
 }
 
-static double cliOptionsSecondsOf(const struct cliOption *opt, const char *value) {
+static double cliOptionsParseSeconds(const struct cliOption *opt, const char *value) {
     double d;
     if (!string2d(strOf(value), &d) || d < 0 || d > 1e9) cliFail("Seconds are needed after '%s'", opt->name);
     return d;
 }
 
-static double toolsCliOptionsNumberOf(const struct cliOption *opt, const char *value) {
+static double cliOptionsParseNumber(const struct cliOption *opt, const char *value) {
     double d;
     if (!string2d(strOf(value), &d)) cliFail("A number is needed after '%s'", opt->name);
     return d;
 }
 
-static bool cliOptionsYesOrNo(const char *value) {
+static bool cliOptionsParseYesNo(const char *value) {
     if (strcasecmp(value, "y") == 0 || strcasecmp(value, "yes") == 0) return true;
     if (strcasecmp(value, "n") != 0 && strcasecmp(value, "no") != 0)
         cliFail("--show-pushes takes yes or no, not '%s'", value);
     return false;
 }
 
-static enum cliWhen cliOptionsWhenOf(const char *value) {
+static enum cliWhen cliOptionsParseWhen(const char *value) {
     if (strcmp(value, "always") == 0) return CLI_ALWAYS;
     if (strcmp(value, "never") == 0) return CLI_NEVER;
     if (strcmp(value, "auto") != 0) cliFail("Unknown --color value '%s' (valid: auto, always, never)", value);
     return CLI_AUTO;
 }
 
-static sds cliOptionsUnquoted(const char *value) {
+static sds cliOptionsUnquote(const char *value) {
     sds out = cliUnquote(value);
     if (!out) cliFail("Invalid quoted string specified for --quoted-pattern: %s", value);
     return out;
@@ -99,10 +99,10 @@ static sds cliOptionsUnquoted(const char *value) {
 static void cliOptionsApply(struct cli *c, const struct cliOption *opt, const char *value) {
     switch (opt->kind) {
     case FLAG: *(bool *)opt->to = true; break;
-    case NUMBER: *(int *)opt->to = (int)cliOptionsNumberOf(opt, value); break;
-    case NUMBER64: *(int64_t *)opt->to = cliOptionsNumberOf(opt, value); break;
-    case SECONDS_MS: *(int *)opt->to = (int)(cliOptionsSecondsOf(opt, value) * 1e3); break;
-    case SECONDS_US: *(int64_t *)opt->to = (int64_t)(cliOptionsSecondsOf(opt, value) * 1e6); break;
+    case NUMBER: *(int *)opt->to = (int)cliOptionsParseInteger(opt, value); break;
+    case NUMBER64: *(int64_t *)opt->to = cliOptionsParseInteger(opt, value); break;
+    case SECONDS_MS: *(int *)opt->to = (int)(cliOptionsParseSeconds(opt, value) * 1e3); break;
+    case SECONDS_US: *(int64_t *)opt->to = (int64_t)(cliOptionsParseSeconds(opt, value) * 1e6); break;
     case PASSWORD:
     case TEXT: cliSetText(opt->to, sdsnew(value)); break;
     case WORD: *(const char **)opt->to = value; break;
@@ -113,7 +113,7 @@ static void cliOptionsApply(struct cli *c, const struct cliOption *opt, const ch
         c->resp = opt->value;
         break;
     case MODE_NUMBER:
-        *(int64_t *)opt->to = cliOptionsNumberOf(opt, value);
+        *(int64_t *)opt->to = cliOptionsParseInteger(opt, value);
         c->mode = (enum cliMode)opt->value;
         break;
     case MODE_TEXT:
@@ -126,12 +126,12 @@ static void cliOptionsApply(struct cli *c, const struct cliOption *opt, const ch
         c->way.family = opt->value;
         break;
     case MODE: c->mode = (enum cliMode)opt->value; break;
-    case WHEN: c->colour_when = cliOptionsWhenOf(value); break;
+    case WHEN: c->colour_when = cliOptionsParseWhen(value); break;
     case SWITCH: *(bool *)opt->to = false; break;
-    case SHOW_PUSHES: c->show_pushes = cliOptionsYesOrNo(value); break;
-    case QUOTED: cliSetText(opt->to, cliOptionsUnquoted(value)); break;
-    case DOUBLE: *(double *)opt->to = toolsCliOptionsNumberOf(opt, value); break;
-    case SUBCOMMAND: c->mode = CLI_CLUSTER; break; /* its words are taken where they stand */
+    case SHOW_PUSHES: c->show_pushes = cliOptionsParseYesNo(value); break;
+    case QUOTED: cliSetText(opt->to, cliOptionsUnquote(value)); break;
+    case DOUBLE: *(double *)opt->to = cliOptionsParseNumber(opt, value); break;
+    case SUBCOMMAND: c->mode = CLI_CLUSTER; break; /* its words are taken when they come */
     case WORDS: break;
     case URI: cliParseUri(c, value); break;
     case HELP: cliPrintUsage(stdout); exit(0);
@@ -146,12 +146,12 @@ static const struct cliOption *cliOptionsFindOption(const struct cliOption *opti
     return NULL;
 }
 
-static bool cliOptionsTakesValue(const struct cliOption *opt) {
+static bool cliOptionsNeedsValue(const struct cliOption *opt) {
     return opt->kind != FLAG && opt->kind != SWITCH && opt->kind != OUTPUT && opt->kind != PROTOCOL &&
            opt->kind != FAMILY && opt->kind != MODE && opt->kind != HELP && opt->kind != VERSION;
 }
 
-/* The words up to the next option, behind those that the option had before; returns how many. */
+/* Appends the words up to the next option to those that the option had; returns how many. */
 static int cliOptionsTakeWords(struct cliWords *words, int argc, char **argv) {
     int count = 1;
     while (count < argc && argv[count][0] != '-') count++;
@@ -166,9 +166,9 @@ static int cliOptionsParseWords(struct cli *c, const struct cliOption *options, 
     int i = 1;
     for (; i < argc && argv[i][0] == '-' && !(c->eval_file && !cliOptionsFindOption(options, argv[i])); i++) {
         const struct cliOption *opt = cliOptionsFindOption(options, argv[i]);
-        bool value_missing = opt && cliOptionsTakesValue(opt) && i + 1 == argc;
+        bool value_missing = opt && cliOptionsNeedsValue(opt) && i + 1 == argc;
         if (!opt || value_missing) cliFail("The option '%s' is not known, or lacks an argument", argv[i]);
-        if (cliOptionsTakesValue(opt)) i++;
+        if (cliOptionsNeedsValue(opt)) i++;
         cliOptionsApply(c, opt, argv[i]);
         if (opt->kind == WORDS || opt->kind == SUBCOMMAND)
             i += cliOptionsTakeWords(opt->to, argc - i, argv + i) - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_pager.c - replies longer than the screen go through a pager, at the prompt. Part of cli.h.
+/* cli_pager.c - shows replies longer than the screen in a pager, at the prompt. Part of cli.h.
  *
- * Which one: $VALKEYCLI_PAGER, else $PAGER, else less, where there is one; "cat" and an empty value are none.
- * less is told to keep colours and the screen, unless $LESS says otherwise. */
+ * The pager is $VALKEYCLI_PAGER, else $PAGER, else less if it is installed; "cat" and an empty value
+ * mean none. less keeps colours and the screen, unless $LESS is set. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static bool cliPagerIsInPath(const char *program) {
     return false;
 }
 
-/* NULL: none. */
+/* Returns the pager's command, NULL for none. */
 static const char *cliPagerCommand(void) {
     const char *command = getenv("VALKEYCLI_PAGER");
     if (!command) command = getenv("PAGER");
@@ -33,7 +33,7 @@ static const char *cliPagerCommand(void) {
     return *command && strcmp(command, "cat") != 0 ? command : NULL;
 }
 
-/* The user may leave the pager before all is read (SIGPIPE), and Ctrl-C is the pager's. */
+/* Shows a text. The user may leave the pager early (SIGPIPE), and Ctrl-C is for the pager. */
 static bool cliPagerPage(const char *command, const sds text) {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit, pipe;
     setenv("LESS", "-RX", 0);
@@ -49,7 +49,7 @@ static bool cliPagerPage(const char *command, const sds text) {
     sigaction(SIGQUIT, &quit, NULL);
     sigaction(SIGPIPE, &pipe, NULL);
     return status != -1 && WIFEXITED(status) &&
-           WEXITSTATUS(status) != 127; /* 127: there is no such program */
+           WEXITSTATUS(status) != 127; /* 127: the program does not exist */
 }
 
 void cliShow(const struct cli *c, const sds text) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_pipe.c - --pipe: mass insertion. Standard input goes to the server as it is, as fast as the server
- * takes it, while the replies are counted. Part of cli.h.
+/* cli_pipe.c - --pipe: mass insertion. Standard input goes to the server unchanged, as fast as the
+ * server accepts it, while the replies are counted. Part of cli.h.
  *
- * The last reply is known by a mark: when all is sent, ECHO with random digits follows, and its reply ends
- * the transfer. An empty line before it ends an inline command that came without its line end; the server
- * passes over empty lines. */
+ * A mark identifies the last reply: ECHO with random digits is sent at the end, and its reply ends the
+ * transfer. An empty line before it ends an inline command without line end; the server skips empty
+ * lines. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -22,12 +22,12 @@
 
 struct cliPipeTransfer {
     struct cli *cli;
-    sds out; /* to be sent, from `sent` on */
+    sds out; /* bytes to be sent, from `sent` on */
     size_t sent;
     bool at_end, done, garbled;
     char mark[MARK_SIZE];
     int64_t replies, errors, bytes;
-    int64_t active_us; /* when something last came or went */
+    int64_t active_us; /* time of the last transfer in either direction */
     struct cliProgress progress;
 };
 
@@ -50,7 +50,7 @@ static bool cliPipeFill(struct cliPipeTransfer *t) {
 }
 
 static bool cliPipeIsMark(const struct cliPipeTransfer *t, const char *reply, int64_t size) {
-    int64_t end = 2 + MARK_SIZE; /* "$20\r\n" stands before the mark, "\r\n" behind it */
+    int64_t end = 2 + MARK_SIZE; /* "$20\r\n" precedes the mark, "\r\n" follows it */
     return t->at_end && size > end && reply[0] == '$' && memcmp(reply + size - end, t->mark, MARK_SIZE) == 0;
 }
 
@@ -76,7 +76,7 @@ static void cliPipeCountReplies(struct cliPipeTransfer *t) {
     t->active_us = monotonicUs();
 }
 
-/* False: the connection broke. */
+/* Reads and writes once; false when the connection broke. */
 static bool cliPipeStep(struct cliPipeTransfer *t) {
     struct cli *c = t->cli;
     bool pending = t->sent < sdslen(t->out), readable = !t->at_end && !pending;
@@ -103,7 +103,7 @@ static void cliPipeShowProgress(struct cliPipeTransfer *t) {
     cliProgressShow(&t->progress, t->bytes, replies);
 }
 
-/* Bytes that standard input has for us, when it is a file; else -1. */
+/* Returns the bytes left in standard input if it is a file, else -1. */
 static int64_t cliPipeInputSize(void) {
     struct stat st;
     off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
@@ -122,7 +122,7 @@ int cliPipe(struct cli *c) {
     struct cliPipeTransfer t = {
         .cli = c, .out = sdsMakeRoomForExact(sdsempty(), CHUNK), .active_us = monotonicUs()};
     t.progress = cliProgressStart(NULL, cliPipeInputSize());
-    t.progress.is_on &= !isatty(STDIN_FILENO); /* else it would stand between what is typed */
+    t.progress.is_on &= !isatty(STDIN_FILENO); /* it would disturb typed input */
     randomHexChars(t.mark, sizeof(t.mark));
     bool alive = true;
     while (alive && !t.done && !cliPipeTimedOut(&t)) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_preferences.c - what people like otherwise: lines such as ":set nohints" of ~/.valkeyclirc, or typed.
- * Part of cli.h.
+/* cli_preferences.c - preferences: lines such as ":set nohints" in ~/.valkeyclirc or at the prompt. Part
+ * of cli.h.
  *
- * Each is a switch of the session. Options of the command line come first: what they switch off, the file
- * does not switch on again. */
+ * Each is a switch of the session. Options of the command line take precedence: the file does not switch
+ * on what they switch off. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@ const char *cliPreferenceName(int at) {
     return names[at];
 }
 
-static void cliPreferencesListPreferences(const struct cli *c) {
+static void cliPreferencesList(const struct cli *c) {
     printf("hints: %s\ncolor: %s\ntable: %s\npager: %s\n", c->hints ? "on" : "off", c->colour ? "on" : "off",
            c->tables ? "on" : "off", c->pager ? "on" : "off");
 }
 
-/* False: there is no such preference. */
-static bool cliPreferencesSetPreference(struct cli *c, const char *name) {
+/* Sets a preference; false if it does not exist. */
+static bool cliPreferencesSet(struct cli *c, const char *name) {
     bool on = strncasecmp(name, "no", 2) != 0;
     const char *what = on ? name : name + 2;
     bool *to = strcasecmp(what, "hints") == 0   ? &c->hints
@@ -36,7 +36,7 @@ static bool cliPreferencesSetPreference(struct cli *c, const char *name) {
     return to != NULL;
 }
 
-/* ":get pubsub": is the session subscribed to anything? */
+/* Answers ":get pubsub": whether the session has subscriptions. */
 static void cliPreferenceGet(const struct cli *c, const char *name) {
     if (strcasecmp(name, "pubsub") == 0)
         printf("%d\n", c->subscriptions > 0);
@@ -53,8 +53,8 @@ void cliPreference(struct cli *c, int argc, const sds *argv) {
     if (!set || argc > 2 || (argc == 1 && !c->interactive))
         printf("unknown valkey-cli internal command '%s'\n", argv[0]);
     else if (argc == 1)
-        cliPreferencesListPreferences(c);
-    else if (!cliPreferencesSetPreference(c, argv[1]))
+        cliPreferencesList(c);
+    else if (!cliPreferencesSet(c, argv[1]))
         printf("unknown valkey-cli preference '%s'\n", argv[1]);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_prompt.c - the interactive session: prompt, history file, the loop. Part of cli.h.
  *
- * The history file holds one line per command, as typed, the newest last, and is appended to at once, so
- * sessions side by side lose nothing. Lines with secrets are neither written nor remembered. */
+ * The history file holds one line per command as typed, the newest last. Lines are appended at once, so
+ * that concurrent sessions lose nothing. Lines with secrets are neither written nor remembered. */
 #define _GNU_SOURCE /* strcasestr */
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static FILE *cliPromptOpenPrivate(const char *path, int flags, const char *mode)
     return fd == -1 ? NULL : fdopen(fd, mode);
 }
 
-/* The file has grown over the limit: keep the newest lines. */
+/* Keeps the newest lines of a history file that has grown over the limit. */
 static void cliPromptHistoryTrim(const char *path, int lines, const char *text) {
     for (int i = HISTORY_MAX; i < lines; i++) text = strchr(text, '\n') + 1;
     FILE *f = cliPromptOpenPrivate(path, O_WRONLY | O_CREAT | O_TRUNC, "w");
@@ -79,7 +79,7 @@ static bool cliPromptAnyWordHas(int argc, sds *argv, const char *part) {
     return false;
 }
 
-/* Commands that carry passwords. When in doubt, the line is not kept. */
+/* Returns whether the line may contain a password. */
 static bool cliPromptIsSecret(const char *line) {
     int argc;
     sds *argv = sdssplitargs(line, strlen(line), &argc);
@@ -118,7 +118,7 @@ static sds cliPromptText(const struct cli *c) {
     return sdscat(out, c->in_multi ? "(TX)> " : "> ");
 }
 
-/* Ctrl-C breaks a wait for replies. While a line is typed it is a key (cli_edit.c), and nobody's signal. */
+/* Makes Ctrl-C interrupt a wait for replies. While a line is typed it is a key (cli_edit.c). */
 static void cliPromptCatchInterrupt(void) {
     struct sigaction action = {.sa_handler = cliPromptOnInterrupt};
     sigemptyset(&action.sa_mask);
@@ -142,20 +142,20 @@ static bool cliPromptRunTyped(struct cli *c, const char *history, const sds line
     return cliRunLine(c, line, sdslen(line));
 }
 
-/* One line. False: the user leaves. Ctrl-C on an empty line says how to leave, and leaves when it comes
- * again. */
+/* Handles one line; false when the user leaves. Ctrl-C on an empty line prints how to leave, and leaves
+ * when repeated. */
 static bool cliPromptOnce(struct cli *c, const char *history) {
-    static bool told;
+    static bool was_empty;
     sds line;
     enum cliEdited edited = cliPromptReadLine(c, &line);
-    bool again = told && edited == CLI_EDIT_EMPTY_DROPPED, more = true;
-    told = edited == CLI_EDIT_EMPTY_DROPPED;
+    bool again = was_empty && edited == CLI_EDIT_EMPTY_DROPPED, more = true;
+    was_empty = edited == CLI_EDIT_EMPTY_DROPPED;
     if (edited == CLI_EDIT_LINE)
         more = cliPromptRunTyped(c, history, line);
     else if (edited == CLI_EDIT_END)
-        printf("\n"); /* what comes next on this terminal begins a line */
-    else if (told && !again)
-        printf("(to leave: exit, Ctrl-D, or Ctrl-C again)\n");
+        printf("\n"); /* the shell's prompt starts on a new line */
+    else if (was_empty && !again)
+        printf("(to leave: exit, Ctrl-D, or Ctrl-C once more)\n");
     sdsfree(line);
     return more && !again && edited != CLI_EDIT_END;
 }

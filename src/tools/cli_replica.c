@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_replica.c - --replica, --rdb and --functions-rdb: the server takes us for a replica. Part of cli.h.
+/* cli_replica.c - --replica, --rdb and --functions-rdb: the program acts as a replica. Part of cli.h.
  *
- * After SYNC come empty lines while the snapshot is made, then it, in one of two forms, and then the commands
- * that change data:
+ * After SYNC the server sends empty lines while it makes the snapshot, then the snapshot in one of two
+ * forms, and then the commands that change data:
  *
- *     $<length>\r\n<bytes>            or
- *     $EOF:<40 characters>\r\n<bytes><the same 40 characters> */
+ *     $<length>\r
+ * <bytes>            or
+ *     $EOF:<40 characters>\r
+ * <bytes><the same 40 characters> */
 #define _GNU_SOURCE /* memmem */
 #include <errno.h>
 #include <poll.h>
@@ -23,21 +25,21 @@
 
 struct snapshot {
     struct cli *cli;
-    struct cliTarget *target; /* where it goes; NULL: nowhere */
-    int64_t size;             /* -1: it ends with the mark */
+    struct cliTarget *target; /* the destination; NULL: the data are dropped */
+    int64_t size;             /* -1 if a mark ends it */
     char mark[MARK_SIZE];
     int64_t written;
-    bool begun; /* its header has come */
+    bool begun; /* its header has arrived */
     struct cliProgress progress;
 };
 
-static _Noreturn void cliReplicaDie(const char *format, const char *what) {
+static _Noreturn void cliReplicaExit(const char *format, const char *what) {
     fflush(stdout);
     cliFail(format, what);
 }
 
-/* The server says nothing when it gives up, so all that can be named is how far it came. */
-static _Noreturn void cliReplicaDieOfEnd(const struct snapshot *s) {
+/* Exits. A server that gives up sends no reason, so the message only says how much arrived. */
+static _Noreturn void cliReplicaExitAtEnd(const struct snapshot *s) {
     sds how = sdsempty();
     if (s->begun)
         how = sdscatprintf(how, "after %lld bytes of the snapshot",
@@ -45,30 +47,30 @@ static _Noreturn void cliReplicaDieOfEnd(const struct snapshot *s) {
     else
         how = sdscat(how, "before the snapshot began");
     if (s->target && s->target->temporary) how = sdscatprintf(how, ". '%s' was not written", s->target->path);
-    cliReplicaDie("Error: the server closed the connection %s. Its log has the reason.", how);
+    cliReplicaExit("Error: the server closed the connection %s. Its log has the reason.", how);
 }
 
-/* Wait until the input is longer than `have`. */
+/* Waits until the input is longer than `have`. */
 static void cliReplicaNeedInput(const struct snapshot *s, size_t have) {
     struct cli *c = s->cli;
     while (sdslen(c->link.in) <= have) {
         struct pollfd fd = {.fd = c->link.fd, .events = POLLIN};
-        if (poll(&fd, 1, -1) < 0 && errno != EINTR) cliReplicaDie("Error: %s", strerror(errno));
-        if (!cliReadSome(c) && sdslen(c->link.in) <= have) cliReplicaDieOfEnd(s);
+        if (poll(&fd, 1, -1) < 0 && errno != EINTR) cliReplicaExit("Error: %s", strerror(errno));
+        if (!cliReadSome(c) && sdslen(c->link.in) <= have) cliReplicaExitAtEnd(s);
     }
 }
 
-/* A request whose refusal may not matter. */
-static bool cliReplicaAsk(struct cli *c, const char *name, const char *value) {
+/* Sends an option of REPLCONF; returns whether it was accepted. */
+static bool cliReplicaRequest(struct cli *c, const char *name, const char *value) {
     const char *argv[] = {"REPLCONF", name, value};
     struct respReply reply;
-    if (!cliCall(c, &reply, 3, argv)) cliReplicaDie("Error: %s", "Server closed the connection");
+    if (!cliCall(c, &reply, 3, argv)) cliReplicaExit("Error: %s", "Server closed the connection");
     bool ok = reply.type != RESP_T_ERROR;
     respReplyFree(&reply);
     return ok;
 }
 
-/* The line that begins the snapshot, without its end; empty lines are passed over. */
+/* Returns the header line of the snapshot, without its end; skips empty lines. */
 static sds cliReplicaReadHeader(const struct snapshot *s) {
     struct cliLink *l = &s->cli->link;
     for (size_t have = 0;; have = sdslen(l->in)) {
@@ -82,39 +84,39 @@ static sds cliReplicaReadHeader(const struct snapshot *s) {
     }
 }
 
-/* A server writes what the version that it was told can read. To a replica without one it sends the format of
- * Redis 7.0, and gives up at the first value that this format has no form for, such as a hash with fields
- * that expire. */
-static void cliReplicaIntroduce(struct cli *c) {
-    cliReplicaAsk(c, "version", VALKEY_VERSION);
-    cliReplicaAsk(c, "capa", "eof");
+/* Sends our version, since a server writes a format that the announced version can read. Without a
+ * version it uses the format of Redis 7.0, and gives up at the first value that this format cannot
+ * represent, such as a hash with fields that expire. */
+static void cliReplicaSendVersion(struct cli *c) {
+    cliReplicaRequest(c, "version", VALKEY_VERSION);
+    cliReplicaRequest(c, "capa", "eof");
 }
 
 static void cliReplicaBeginSync(struct snapshot *s) {
     struct cli *c = s->cli;
     cliSetText(&c->link.in, sdsempty());
     c->link.at = c->link.used = 0;
-    if (!cliSendBytes(c, "SYNC\r\n", 6)) cliReplicaDie("Error: %s", "Server closed the connection");
+    if (!cliSendBytes(c, "SYNC\r\n", 6)) cliReplicaExit("Error: %s", "Server closed the connection");
     sds line = cliReplicaReadHeader(s);
     s->begun = true;
-    if (line[0] == '-') cliReplicaDie("The server refuses to send its data: %s", line + 1);
+    if (line[0] == '-') cliReplicaExit("The server gives no copy of its data: %s", line + 1);
     s->size = -1;
     bool marked = strncmp(line, "$EOF:", 5) == 0 && sdslen(line) == 5 + MARK_SIZE;
     if (marked)
         memcpy(s->mark, line + 5, MARK_SIZE);
     else if (line[0] != '$' || !string2ll(strN(line + 1, sdslen(line) - 1), &s->size) || s->size < 0)
-        cliReplicaDie("The server's reply to SYNC is invalid: %s", line);
+        cliReplicaExit("The server's answer to SYNC is not understood: %s", line);
     sdsfree(line);
 }
 
-static void cliReplicaPut(struct snapshot *s, const char *p, size_t len) {
+static void cliReplicaWrite(struct snapshot *s, const char *p, size_t len) {
     s->written += (int64_t)len;
     if (s->target) cliTargetPut(s->target, strN(p, len));
     cliProgressShow(&s->progress, s->written, "");
 }
 
-/* How much of the input is snapshot for sure; *ends when it ends there. What could be the beginning of the
- * mark is held back. */
+/* Returns how much of the input certainly is snapshot; *ends when it is complete. Bytes that could be
+ * the beginning of the mark are held back. */
 static size_t cliReplicaSnapshotPart(const struct snapshot *s, bool *ends) {
     const struct cliLink *l = &s->cli->link;
     size_t len = sdslen(l->in);
@@ -135,7 +137,7 @@ static void cliReplicaReadSnapshot(struct snapshot *s) {
     for (;;) {
         bool ends;
         size_t part = cliReplicaSnapshotPart(s, &ends);
-        cliReplicaPut(s, c->link.in, part);
+        cliReplicaWrite(s, c->link.in, part);
         sdsrange(c->link.in, (ptrdiff_t)part, -1);
         if (ends) break;
         cliReplicaNeedInput(s, sdslen(c->link.in));
@@ -147,10 +149,10 @@ static void cliReplicaReadSnapshot(struct snapshot *s) {
 int cliTransfer(struct cli *c) {
     struct cliTarget target;
     struct snapshot s = {.cli = c};
-    cliReplicaIntroduce(c);
-    cliReplicaAsk(c, "rdb-only", "1");
-    if (c->mode == CLI_FUNCTIONS_RDB && !cliReplicaAsk(c, "rdb-filter-only", "functions"))
-        cliReplicaDie("%s", "The server cannot send its functions alone.");
+    cliReplicaSendVersion(c);
+    cliReplicaRequest(c, "rdb-only", "1");
+    if (c->mode == CLI_FUNCTIONS_RDB && !cliReplicaRequest(c, "rdb-filter-only", "functions"))
+        cliReplicaExit("%s", "The server cannot send its functions alone.");
     cliReplicaBeginSync(&s);
     cliTargetOpen(&target, c->file);
     s.target = &target;
@@ -161,14 +163,14 @@ int cliTransfer(struct cli *c) {
     return 0;
 }
 
-/* The commands that are there, whole ones. */
+/* Prints the complete commands of the input. */
 static void cliReplicaPrintCommands(struct cli *c) {
     struct cliLink *l = &c->link;
     size_t at = 0;
     struct respReply command;
     for (int64_t size; at < sdslen(l->in); at += (size_t)size) {
         size = respReadReply(l->in + at, sdslen(l->in) - at, &command);
-        if (size < 0) cliReplicaDie("Error: %s", "Protocol error in the replication stream");
+        if (size < 0) cliReplicaExit("Error: %s", "Protocol error in what the server sends");
         if (size == 0) break;
         sds line = cliFormatReply(c, &command, false);
         fwrite(line, 1, sdslen(line), stdout);
@@ -179,13 +181,13 @@ static void cliReplicaPrintCommands(struct cli *c) {
     sdsrange(l->in, (ptrdiff_t)at, -1);
 }
 
-/* The server goes on after the snapshot only when it hears from the replica,
- * and wants to hear from it again. */
+/* The server continues after the snapshot only when the replica acknowledges it, and expects further
+ * acknowledgements. */
 int cliReplica(struct cli *c) {
     static const struct str alive[] = {{"REPLCONF", 8}, {"ACK", 3}, {"0", 1}};
     struct snapshot s = {.cli = c};
-    cliReplicaIntroduce(c);
-    cliReplicaAsk(c, "rdb-filter-only", "");
+    cliReplicaSendVersion(c);
+    cliReplicaRequest(c, "rdb-filter-only", "");
     cliReplicaBeginSync(&s);
     cliReplicaReadSnapshot(&s);
     fprintf(stderr, "Synchronized after %lld bytes; write commands follow.\n", (long long)s.written);
@@ -199,7 +201,7 @@ int cliReplica(struct cli *c) {
         }
         if (poll(&fd, 1, ALIVE_US / 1000) > 0 && !cliReadSome(c)) {
             cliReplicaPrintCommands(c);
-            cliReplicaDie("Error: %s", "Server closed the connection");
+            cliReplicaExit("Error: %s", "Server closed the connection");
         }
     }
 }

@@ -21,7 +21,7 @@ void cliScanRequest(struct cli *c, const sds cursor) {
     cliQueueWords(c, argc, words);
 }
 
-sds *cliScanTake(struct cli *c, sds *cursor, int *count) {
+sds *cliScanReadStep(struct cli *c, sds *cursor, int *count) {
     struct respReply reply;
     cliExpect(c, &reply);
     if (reply.elements != 2) cliFail("%s", "The server's reply to SCAN is invalid.");
@@ -34,14 +34,14 @@ sds *cliScanTake(struct cli *c, sds *cursor, int *count) {
     return keys;
 }
 
-/* In quotes for people, else as it is. */
+/* Prints the keys, in quotes on a terminal. */
 int cliScan(struct cli *c) {
     if (c->output != CLI_TTY) c->output = CLI_RAW;
     sds cursor = sdsnew("0");
     do {
         int count;
         cliScanRequest(c, cursor);
-        sds *keys = cliScanTake(c, &cursor, &count);
+        sds *keys = cliScanReadStep(c, &cursor, &count);
         for (int i = 0; i < count; i++) {
             struct respReply key = {.type = RESP_T_STRING, .str = sdsview(keys[i])};
             sds line = cliFormatReply(c, &key, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_stat.c - --stat: the load of the server, a line at a time. Part of cli.h. */
+/* cli_stat.c - --stat: prints the load of the server line by line. Part of cli.h. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ int64_t cliInfoNumber(struct str info, const char *field) {
     return 0;
 }
 
-/* "db0:keys=10,expires=0,avg_ttl=0" */
+/* Adds up the keys of lines such as "db0:keys=10,expires=0,avg_ttl=0". */
 int64_t cliInfoKeys(const char *info) {
     int64_t keys = 0;
     for (const char *at = info; (at = strstr(at, ":keys="));) {

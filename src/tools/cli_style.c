@@ -47,7 +47,7 @@ size_t cliTerminalHeight(void) {
     return cliStyleTerminalSize().ws_row;
 }
 
-/* Bytes of "\033[...m" at p; 0 when there is none. */
+/* Returns the length of "\033[...m" at p; 0 if there is none. */
 static size_t cliStyleEscapeLength(const char *p, size_t len) {
     if (len < 3 || p[0] != '\033' || p[1] != '[') return 0;
     for (size_t i = 2; i < len; i++) {
@@ -57,8 +57,7 @@ static size_t cliStyleEscapeLength(const char *p, size_t len) {
     return 0;
 }
 
-/* The character at p: its bytes, and the columns that it takes. What is no character is a byte in a column.
- */
+/* Returns the bytes of the character at p, and its columns. An invalid byte counts as one column. */
 static size_t cliStyleCharacterAt(const char *p, size_t len, size_t *columns) {
     size_t escape = cliStyleEscapeLength(p, len);
     *columns = 0;
@@ -103,13 +102,13 @@ size_t cliRows(struct str text, size_t width) {
 
 /* ---- Characters ---- */
 
-/* Marks that turn the direction of the text around them, or that nobody sees, are told as bytes. */
+/* Returns true for marks that change the direction of text or are invisible; they are shown as bytes. */
 static bool cliStyleIsHidden(wchar_t c) {
     return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
            c == 0xfeff || c == 0xad || c == 0x61c;
 }
 
-/* Bytes of the character beyond ASCII at p that can be shown as it is; 0: it cannot. */
+/* Returns the bytes of the non-ASCII character at p if it can be shown unchanged, else 0. */
 static size_t cliStyleShownAsIs(const char *p, size_t len) {
     mbstate_t state = {0};
     wchar_t wide;

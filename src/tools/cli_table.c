@@ -9,8 +9,8 @@
 #include "base/zmalloc.h"
 
 #define GAP       2  /* blanks between columns */
-#define MIN_WIDTH 16 /* a column is not cut below that, */
-#define MAX_WORD  40 /* nor below its longest word, unless that is longer: an id of a node is not */
+#define MIN_WIDTH 16 /* a column is not cut below this */
+#define MAX_WORD  40 /* nor below its longest word, unless that is longer than this (ids of nodes) */
 
 static int cliTableColumnOf(struct cliTable *t, struct str name) {
     for (int i = 0; i < t->columns_count; i++) {
@@ -78,7 +78,7 @@ void cliTableFree(struct cliTable *t) {
     *t = (struct cliTable){0};
 }
 
-/* ---- Layout: the width of each column, 0 for those that are not shown ---- */
+/* ---- Layout: the width of each column, 0 for hidden ones ---- */
 
 static size_t cliTableTotalWidth(const size_t *widths, int count) {
     size_t total = 0;
@@ -99,12 +99,12 @@ static size_t cliTableLeastWidth(const struct cliTable *t, int i) {
     return wanted < least ? wanted : least;
 }
 
-/* Of an open column it counts that it begins in the line. */
+/* Returns the width of column i; an open last column needs only to begin in the line. */
 static size_t cliTableFullWidth(const struct cliTable *t, int i) {
     return cliTableIsOpen(t, i) ? cliTableLeastWidth(t, i) : t->columns[i].wanted;
 }
 
-/* The widest column of those that can be cut; when there is none, the first. */
+/* Returns the widest column that can be cut; the first column if none can. */
 static size_t *cliTableWidest(const struct cliTable *t, size_t *widths) {
     size_t *most = NULL;
     for (int i = 0; i < t->columns_count; i++) {
@@ -132,7 +132,8 @@ static sds cliTableCatBlanks(sds out, size_t count) {
     return sdscatprintf(out, "%*s", (int)count, "");
 }
 
-/* The cell, cut to the width if need be; blanks behind it up to the next column, unless it is the last. */
+/* Appends the cell, cut to the width if necessary; blanks up to the next column follow, unless it is the
+ * last. */
 static sds cliTableCatCell(sds out, struct str cell, size_t width, const char *colour, bool right,
                            bool last) {
     size_t columns = cliColumns(cell), fill = columns < width ? width - columns : 0;
@@ -155,7 +156,7 @@ static sds cliTableCatHead(sds out, const struct cliTable *t, const size_t *widt
     }
     out = sdscat(out, "\n");
     if (colour) return out;
-    for (int i = 0; i <= last; i++) { /* what the head is, is not to be seen without colours */
+    for (int i = 0; i <= last; i++) { /* without colours a rule marks the header */
         for (size_t n = 0; n < widths[i]; n++) out = sdscat(out, "-");
         if (widths[i] && i < last) out = cliTableCatBlanks(out, GAP);
     }
@@ -181,7 +182,7 @@ static sds cliTableCatRow(sds out, const struct cliTable *t, int at, const size_
     return sdscat(out, "\n");
 }
 
-/* What is not shown. */
+/* Appends a line that says what is not shown. */
 static sds cliTableCatRest(sds out, const struct cliTable *t, const size_t *widths, size_t width,
                            bool colour) {
     sds names = sdsempty();

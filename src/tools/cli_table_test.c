@@ -142,7 +142,7 @@ static void cliTableTestUtf8(void **state) {
     assert_int_equal(cliFit(STR("\u65e5\u672c"), 3), 3);
     assert_int_equal(cliRows(STR("\u65e5\u672c\n\nabc\n"), 2), 5);
     expectReadable(STR("\u00e9\xff"), true, "\"\u00e9\\xff\"");
-    expectReadable(STR("\u202eabc"), false, "\\xe2\\x80\\xaeabc"); /* it would turn the text around */
+    expectReadable(STR("\u202eabc"), false, "\\xe2\\x80\\xaeabc"); /* it would reverse the text */
     expectWord("\u65e5", "\u65e5");
     setlocale(LC_CTYPE, "C");
     expectReadable(STR("\u00e9"), true, "\"\\xc3\\xa9\"");

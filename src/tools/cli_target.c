@@ -16,7 +16,7 @@
 
 #define NEW_FILE_MODE 0644
 
-static char *volatile temporary_path; /* to be removed when the program ends early; NULL: none */
+static char *volatile temporary_path; /* the file to remove when the program ends early; NULL: none */
 
 static void cliTargetRemove(void) {
     if (temporary_path) unlink(temporary_path);
@@ -29,7 +29,7 @@ static void cliTargetOnSignal(int number) {
     raise(number);
 }
 
-static void cliTargetWatchEnd(void) {
+static void cliTargetCatchSignals(void) {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     static bool is_watched;
     if (is_watched) return;
@@ -56,14 +56,14 @@ void cliTargetOpen(struct cliTarget *t, const char *path) {
         if (t->fd == -1) cliTargetFail(t, strerror(errno));
         return;
     }
-    /* An existing file keeps its place behind a link, and its permissions. */
+    /* An existing file keeps its permissions, and its place if the path is a symbolic link. */
     char *followed = realpath(path, NULL);
     t->final = sdsnew(followed ? followed : path);
     free(followed);
     t->temporary = sdscatprintf(sdsempty(), "%s.%d.tmp", t->final, (int)getpid());
     t->fd = open(t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, NEW_FILE_MODE);
     if (t->fd == -1) cliTargetFail(t, strerror(errno));
-    cliTargetWatchEnd();
+    cliTargetCatchSignals();
     temporary_path = t->temporary;
     if (exists && fchmod(t->fd, st.st_mode & 07777) != 0) cliTargetFail(t, strerror(errno));
 }

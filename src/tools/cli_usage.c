@@ -123,7 +123,7 @@ void cliPrintUsage(FILE *f) {
 
 /* ---- URIs ---- */
 
-/* "user:password@" or "password@" */
+/* Reads "user:password@" or "password@". */
 static void cliUsageParseUserInfo(struct cli *c, const char *info, size_t len) {
     const char *colon = memchr(info, ':', len);
     const char *password = colon ? colon + 1 : info;
@@ -131,7 +131,7 @@ static void cliUsageParseUserInfo(struct cli *c, const char *info, size_t len) {
     cliSetText(&c->password, toolPercentDecode(password, (size_t)(info + len - password)));
 }
 
-/* "host:port", "[::1]:port"; either part may be missing. */
+/* Reads "host:port" or "[::1]:port"; either part may be missing. */
 static void cliUsageParseHostPort(struct cli *c, const char *p, size_t len) {
     const char *end = p + len, *host_end, *close = len && *p == '[' ? memchr(p, ']', len) : NULL;
     const char *colon = memrchr(close ? close : p, ':', (size_t)(end - (close ? close : p)));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_view.c - replies that are tables by nature, as tables, and INFO in colours; at a terminal only. Part of
- * cli.h.
+/* cli_view.c - shows replies that are tables by nature as tables, and INFO in colours; at a terminal
+ * only. Part of cli.h.
  *
- * A view is chosen by the command, and made only when the reply has the shape that the view expects: whatever
- * else comes is shown as any reply. RESP2 has lists of names and values where RESP3 has maps; both are read
- * alike. */
+ * The command selects a view, which is used only if the reply has the expected shape; other replies are
+ * shown as usual. RESP2 has lists of names and values where RESP3 has maps; both are read alike. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -16,19 +15,19 @@
 
 enum shape {
     MAPS,       /* a list of maps: a row each */
-    ROWS,       /* a list of lists: a row each, the columns as named */
+    ROWS,       /* a list of lists: a row each, columns as named */
     FIELDS,     /* a map: a row for each name */
     PAIR_LINES, /* lines of name=value: a row each */
-    WORD_LINES, /* lines of words: a row each, the columns as named; the last one has the rest */
+    WORD_LINES, /* lines of words: a row each, columns as named; the last one has the rest */
     SLOTS,      /* CLUSTER SLOTS: a row for each node of each range */
     SHARDS,     /* CLUSTER SHARDS: a row for each node of each shard */
-    SECTIONS    /* INFO: no table, but colours */
+    SECTIONS    /* INFO: colours instead of a table */
 };
 
 struct view {
     const char *command, *subcommand;
     enum shape shape;
-    const char *columns; /* those that come first, or all of them; names end with _at for points in time */
+    const char *columns; /* the first columns, or all; names end with _at for points in time */
 };
 
 static const struct view views[] = {
@@ -57,7 +56,7 @@ static const struct view views[] = {
     {"info", NULL, SECTIONS, ""},
 };
 
-static const struct view *cliViewOf(int argc, const sds *argv) {
+static const struct view *cliViewFind(int argc, const sds *argv) {
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
         const struct view *v = &views[i];
         bool same = strcasecmp(argv[0], v->command) == 0;
@@ -74,7 +73,7 @@ static bool cliViewIsScalar(const struct respReply *r) {
     return !cliViewIsList(r) && r->type != RESP_T_MAP && r->type != RESP_T_PUSH;
 }
 
-/* Names are texts, values anything. */
+/* Returns whether the reply is a list of pairs: names are texts, values anything. */
 static bool cliViewIsPairs(const struct respReply *r) {
     if ((!cliViewIsList(r) && r->type != RESP_T_MAP) || r->elements % 2 || !r->elements) return false;
     for (size_t i = 0; i < r->elements; i += 2) {
@@ -92,7 +91,7 @@ static bool cliViewAllAre(const struct respReply *list, bool (*fits)(const struc
 
 /* ---- Cells ---- */
 
-/* The words of a list as they are typed, lists within it in brackets. */
+/* Appends the words of a list as they are typed, with lists within it in brackets. */
 static sds cliViewCatCell(sds out, const struct respReply *r, bool within) {
     switch (r->type) {
     case RESP_T_NULL: return sdscat(out, "(nil)");
@@ -126,7 +125,7 @@ static void cliViewPutWord(struct cliTable *t, struct str column, struct str val
     cliTablePut(t, column, cliCatReadable(sdsempty(), value, false));
 }
 
-/* ---- Shapes; false: the reply has another one ---- */
+/* ---- Shapes; each returns false when the reply has another one ---- */
 
 static bool cliViewMaps(struct cliTable *t, const struct respReply *r) {
     if (!cliViewIsList(r) || !cliViewAllAre(r, cliViewIsPairs)) return false;
@@ -139,7 +138,7 @@ static bool cliViewMaps(struct cliTable *t, const struct respReply *r) {
     return true;
 }
 
-/* The next of the names between blanks. */
+/* Returns the next of the names separated by blanks. */
 static struct str cliViewNextName(const char **names) {
     *names += strspn(*names, " ");
     struct str name = strN(*names, strcspn(*names, " "));
@@ -161,7 +160,7 @@ static bool cliViewRows(struct cliTable *t, const struct respReply *r, const cha
         cliTableAddRow(t);
         for (size_t j = 0; j < row->elements; j++) {
             struct str name = cliViewNextName(&names);
-            if (!name.len) break; /* a column that a later server has added */
+            if (!name.len) break; /* a column of a later server version */
             bool time = cliViewIsTime(&name);
             cliTablePut(t, name, time ? cliViewTimeCell(&row->element[j]) : cliViewCellOf(&row->element[j]));
         }
@@ -170,7 +169,7 @@ static bool cliViewRows(struct cliTable *t, const struct respReply *r, const cha
 }
 
 static bool cliViewFields(struct cliTable *t, const struct respReply *r) {
-    if (!cliViewIsPairs(r) || r->elements < 4) return false; /* one value needs no table */
+    if (!cliViewIsPairs(r) || r->elements < 4) return false; /* a single value needs no table */
     for (size_t i = 0; i + 1 < r->elements; i += 2) {
         cliTableAddRow(t);
         cliViewPutWord(t, STR("name"), r->element[i].str);
@@ -180,7 +179,7 @@ static bool cliViewFields(struct cliTable *t, const struct respReply *r) {
     return true;
 }
 
-/* The next line, without its end; false: there is none. */
+/* Returns the next line, without its end; false at the end. */
 static bool cliViewNextLine(struct str *text, struct str *line) {
     if (!text->len) return false;
     const char *newline = memchr(text->ptr, '\n', text->len);
@@ -214,7 +213,7 @@ static bool cliViewPairLines(struct cliTable *t, struct str text) {
 }
 
 static bool cliViewWordLines(struct cliTable *t, struct str text, const char *columns) {
-    cliTableOrder(t, "id address flags link slots primary epoch"); /* the others last */
+    cliTableOrder(t, "id address flags link slots primary epoch"); /* the other columns follow */
     for (struct str line; cliViewNextLine(&text, &line);) {
         const char *names = columns;
         cliTableAddRow(t);
@@ -224,7 +223,7 @@ static bool cliViewWordLines(struct cliTable *t, struct str text, const char *co
     return t->rows_count > 0;
 }
 
-/* [from, to, [address, port, id ...], the replicas ...] */
+/* Returns whether the reply is [from, to, [address, port, id ...], the replicas ...]. */
 static bool cliViewIsSlotRange(const struct respReply *r) {
     if (!cliViewIsList(r) || r->elements < 3) return false;
     for (size_t i = 2; i < r->elements; i++) {
@@ -251,7 +250,7 @@ static bool cliViewSlots(struct cliTable *t, const struct respReply *r) {
     return true;
 }
 
-/* "0-99 200-299" */
+/* Returns "0-99 200-299". */
 static sds cliViewSlotsCell(const struct respReply *slots) {
     sds out = sdsempty();
     for (size_t i = 0; i + 1 < slots->elements; i += 2) {
@@ -283,7 +282,7 @@ static bool cliViewShards(struct cliTable *t, const struct respReply *r) {
     return true;
 }
 
-/* "# Memory", "used_memory:1000" */
+/* Returns INFO with its "# Memory" and "used_memory:1000" in colours. */
 static sds cliViewSections(struct str text) {
     const struct cliPalette *p = cliPalette(true);
     sds out = sdsempty();
@@ -306,7 +305,7 @@ static sds cliViewSections(struct str text) {
     return out;
 }
 
-/* ---- The choice ---- */
+/* ---- Choosing the view ---- */
 
 static bool cliViewFill(struct cliTable *t, const struct view *v, const struct respReply *r) {
     bool text = r->type == RESP_T_STRING || r->type == RESP_T_VERBATIM;
@@ -324,7 +323,7 @@ static bool cliViewFill(struct cliTable *t, const struct view *v, const struct r
 }
 
 sds cliViewReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
-    const struct view *v = c->terminal && reply->type != RESP_T_ERROR ? cliViewOf(argc, argv) : NULL;
+    const struct view *v = c->terminal && reply->type != RESP_T_ERROR ? cliViewFind(argc, argv) : NULL;
     if (!v) return NULL;
     bool text = reply->type == RESP_T_STRING || reply->type == RESP_T_VERBATIM;
     if (v->shape == SECTIONS) return c->colour && text ? cliViewSections(reply->str) : NULL;

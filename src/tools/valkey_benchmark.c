@@ -55,7 +55,7 @@ static int valkeyBenchmarkRunTests(const struct benchOptions *o, const struct be
 }
 
 /* Checks the servers first, so that a missing server is reported once instead of once per test. */
-static bool valkeyBenchmarkServersAnswer(const struct benchOptions *o) {
+static bool valkeyBenchmarkCheckServers(const struct benchOptions *o) {
     for (int i = 0; i < o->server_count; i++) {
         sds err = NULL;
         struct connection *conn = benchConnect(o, &o->servers[i], &err);
@@ -125,7 +125,7 @@ int main(int argc, char **argv) {
         status = valkeyBenchmarkStayIdle(&options);
     else if (options.fuzz)
         status = benchFuzz(&options);
-    else if (valkeyBenchmarkServersAnswer(&options) && (!options.cluster || benchClusterStart(&options)))
+    else if (valkeyBenchmarkCheckServers(&options) && (!options.cluster || benchClusterStart(&options)))
         status = options.server_count > 1 ? benchVersus(&options, tests, count)
                                           : valkeyBenchmarkRunTests(&options, tests, count);
     benchTestsFree(tests, count);

@@ -161,7 +161,7 @@ static int valkeyCliRunDebugger(struct cli *c, int count, char **words) {
     return end == CLI_DEBUG_FAILED;
 }
 
-static void valkeyCliAskPassword(sds *password) {
+static void valkeyCliReadPassword(sds *password) {
     char *word = getpass("Please input password: ");
     if (!word) return;
     cliSetText(password, sdsnew(word));
@@ -174,8 +174,8 @@ int main(int argc, char **argv) {
     bool prompt = cli.mode == CLI_COMMANDS && first == argc && isatty(STDIN_FILENO);
     if (cli.terminal || prompt) setlocale(LC_CTYPE, "");
     if (cli.terminal || prompt) cliLoadPreferences(&cli);
-    if (cli.ask_password) valkeyCliAskPassword(&cli.password);
-    if (cli.cluster_manager.ask_from_password) valkeyCliAskPassword(&cli.cluster_manager.from_password);
+    if (cli.ask_password) valkeyCliReadPassword(&cli.password);
+    if (cli.cluster_manager.ask_from_password) valkeyCliReadPassword(&cli.cluster_manager.from_password);
     int status;
     if (cli.mode != CLI_COMMANDS)
         status = valkeyCliRunMode(&cli);
