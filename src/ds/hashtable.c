@@ -7,9 +7,9 @@
  *
  * Invariants, checked by hashtableVerify: an entry with home h is counted once in the overflow of each bucket
  * that its probe passes; a bucket that holds one from far away is marked as such (OVERFLOW_FAR) until the
- * array is replaced, and of all others the entries' positions are known by subOfSlot.
+ * array is replaced, and of all others the entries' positions are known by htSubOfSlot.
  *
- * A probe goes over the buckets near its home, as many as tell positions (2 to 15; nearOf), then over all
+ * A probe goes over the buckets near its home, as many as tell positions (2 to 15; htNearOf), then over all
  * others of its segment in steps of the golden section:
  *
  *     home, +1, +2, .. +near-1, home + s, home + 2s, ...      s is about 0.618 n; each bucket once
@@ -44,9 +44,9 @@ __attribute__((noinline)) bool hashtableProbeFar(const segment *s, struct probe 
     uint32_t n = s->buckets;
     if (p->passed >= n) {
         p->at = p->passed;
-        return p->passed < lengthOf(s);
+        return p->passed < htLengthOf(s);
     }
-    uint32_t near = nearOf(s), step = hashtableGoldenStep(n);
+    uint32_t near = htNearOf(s), step = hashtableGoldenStep(n);
     if (p->passed == near) p->at = p->home;
     do p->at = p->at < n - step ? p->at + step : p->at - (n - step);
     while ((p->at < p->home ? p->at + n : p->at) - p->home < near); /* has been there */
@@ -55,33 +55,33 @@ __attribute__((noinline)) bool hashtableProbeFar(const segment *s, struct probe 
 
 __attribute__((noinline)) bool hashtableFindBehindHome(const hashtable *ht, struct str key, const void *which,
                                                        uint32_t sub, struct probePlace *p) {
-    struct probe probe = probeFrom(p->home);
-    while (probeNext(p->segment, &probe)) {
+    struct probe probe = htProbeFrom(p->home);
+    while (htProbeNext(p->segment, &probe)) {
         p->bucket = &p->segment->table[probe.at];
         p->passed = probe.passed;
-        if (findInBucket(ht->type, key, which, p->bucket, sub, true, &p->slot)) return true;
-        if (!overflowOf(p->bucket)) return false;
+        if (htFindInBucket(ht->type, key, which, p->bucket, sub, true, &p->slot)) return true;
+        if (!htOverflowOf(p->bucket)) return false;
     }
     return false;
 }
 
 static inline void hashtableCountOne(bucket *b, int by) {
-    if (overflowOf(b) == OVERFLOW_MAX) return; /* saturated: no longer known */
+    if (htOverflowOf(b) == OVERFLOW_MAX) return; /* saturated: no longer known */
     b->overflow = (uint8_t)(b->overflow + by);
 }
 
 void hashtableCountPassed(const segment *s, uint32_t home, uint32_t passed, int by) {
-    uint32_t near = nearOf(s);
+    uint32_t near = htNearOf(s);
     if (likely(passed <= near && home + passed <= s->buckets)) {
         for (uint32_t i = 0; i < passed; i++) hashtableCountOne(&s->table[home + i], by);
         return;
     }
-    struct probe p = probeFrom(home);
-    for (; p.passed < passed; probeNext(s, &p)) hashtableCountOne(&s->table[p.at], by);
+    struct probe p = htProbeFrom(home);
+    for (; p.passed < passed; htProbeNext(s, &p)) hashtableCountOne(&s->table[p.at], by);
 }
 
 void hashtableNotePassed(const segment *s, const struct probe *p) {
-    if (p->passed >= nearOf(s)) s->table[p->at].overflow |= OVERFLOW_FAR;
+    if (p->passed >= htNearOf(s)) s->table[p->at].overflow |= OVERFLOW_FAR;
     hashtableCountPassed(s, p->home, p->passed, 1);
 }
 
@@ -114,8 +114,9 @@ void hashtableRelease(hashtable *ht) {
 }
 
 static void hashtableFreeEntries(const hashtable *ht, const bucket *b, const bucket *next) {
-    if (next) prefetchEntries(next);
-    for (slotSet set = usedSlots(b); set; set &= set - 1) ht->type->entryFree(entryAt(b, slotOfBit(set)));
+    if (next) htPrefetchEntries(next);
+    for (slotSet set = htUsedSlots(b); set; set &= set - 1)
+        ht->type->entryFree(htEntryAt(b, htSlotOfBit(set)));
 }
 
 /* The table is empty before the first entry is freed, so that callbacks may use it. */
@@ -124,7 +125,7 @@ void hashtableEmpty(hashtable *ht, void (*progress)(hashtable *ht)) {
     hashtableForgetArrays(ht);
     uint64_t seen = 0;
     FOR_SEGMENTS(&old, s) {
-        uint32_t length = lengthOf(s);
+        uint32_t length = htLengthOf(s);
         for (uint32_t i = 0; old.type->entryFree && old.used && i < length; i++) {
             hashtableFreeEntries(&old, &s->table[i], i + 1 < length ? &s->table[i + 1] : NULL);
             if (progress && ++seen % PROGRESS_EVERY == 0) progress(ht);
@@ -136,22 +137,22 @@ void hashtableEmpty(hashtable *ht, void (*progress)(hashtable *ht)) {
 /* --- Lookup --- */
 
 uint64_t hashtableHash(const hashtable *ht, struct str key) {
-    return hashOfKey(ht, key);
+    return htHashKey(ht, key);
 }
 
 void *hashtableFind(hashtable *ht, struct str key) {
     if (!ht->used) return NULL;
-    return hashtableFindHashed(ht, key, hashOfKey(ht, key));
+    return hashtableFindHashed(ht, key, htHashKey(ht, key));
 }
 
 void *hashtableFindHashed(hashtable *ht, struct str key, uint64_t hash) {
     struct probePlace p;
-    return findPlace(ht, key, NULL, hash, &p) ? entryAt(p.bucket, p.slot) : NULL;
+    return htFindPlace(ht, key, NULL, hash, &p) ? htEntryAt(p.bucket, p.slot) : NULL;
 }
 
 struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t hash) {
     struct probePlace p;
-    return findPlace(ht, key, NULL, hash, &p) ? &p.bucket->slots[p.slot] : NULL;
+    return htFindPlace(ht, key, NULL, hash, &p) ? &p.bucket->slots[p.slot] : NULL;
 }
 
 /* --- By a descriptor --- */
@@ -162,91 +163,91 @@ static inline const bucket *hashtableSingleBucket(uint64_t descriptor) {
 
 /* A table of one bucket: it is the home of every key. */
 static inline uint32_t hashtableSubOfSingle(uint64_t salted) {
-    return withTag((uint32_t)(salted >> (64 - FINE_LEAST)));
+    return htWithTag((uint32_t)(salted >> (64 - FINE_LEAST)));
 }
 
 void *hashtableFindSingle(const struct hashtableType *type, uint64_t descriptor, uint64_t salt_factor,
                           struct str key, uint64_t hash) {
     const bucket *b = hashtableSingleBucket(descriptor);
     unsigned slot;
-    bool found = findInBucket(type, key, NULL, b, hashtableSubOfSingle(hash * salt_factor), false, &slot);
-    return found ? entryAt(b, slot) : NULL;
+    bool found = htFindInBucket(type, key, NULL, b, hashtableSubOfSingle(hash * salt_factor), false, &slot);
+    return found ? htEntryAt(b, slot) : NULL;
 }
 
 void *hashtablePeekSingle(uint64_t descriptor, uint64_t salt_factor, uint64_t hash) {
     const bucket *b = hashtableSingleBucket(descriptor);
-    slotSet set = matchTag(b, tagOf(hashtableSubOfSingle(hash * salt_factor)));
-    return likely(set) ? entryAt(b, slotOfBit(set)) : NULL;
+    slotSet set = htMatchTag(b, htTagOf(hashtableSubOfSingle(hash * salt_factor)));
+    return likely(set) ? htEntryAt(b, htSlotOfBit(set)) : NULL;
 }
 
 /* --- Prefetch --- */
 
 void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash) {
-    if (!hasTable(ht)) return;
-    uint64_t salted = hashtableSalted(ht, hash);
-    const segment *s = anySegmentOf(ht, salted);
-    hashtablePrefetchLine(&s->table[homeOf(s, subOf(s, salted))]);
+    if (!htHasTable(ht)) return;
+    uint64_t salted = htSalted(ht, hash);
+    const segment *s = htAnySegmentOf(ht, salted);
+    htPrefetchLine(&s->table[htHomeOf(s, htSubOf(s, salted))]);
 }
 
 static __attribute__((noinline)) void *hashtablePeekBehindHome(const segment *s, uint32_t home, uint8_t tag) {
-    struct probe p = probeFrom(home);
-    while (probeNext(s, &p)) {
+    struct probe p = htProbeFrom(home);
+    while (htProbeNext(s, &p)) {
         const bucket *b = &s->table[p.at];
-        slotSet set = matchTag(b, tag);
-        if (set) return entryAt(b, slotOfBit(set));
-        if (!overflowOf(b)) return NULL;
+        slotSet set = htMatchTag(b, tag);
+        if (set) return htEntryAt(b, htSlotOfBit(set));
+        if (!htOverflowOf(b)) return NULL;
     }
     return NULL;
 }
 
 void *hashtablePeek(const hashtable *ht, uint64_t hash) {
-    if (!hasTable(ht)) return NULL;
-    uint64_t salted = hashtableSalted(ht, hash);
-    const segment *s = anySegmentOf(ht, salted);
-    uint32_t sub = subOf(s, salted), home = homeOf(s, sub);
+    if (!htHasTable(ht)) return NULL;
+    uint64_t salted = htSalted(ht, hash);
+    const segment *s = htAnySegmentOf(ht, salted);
+    uint32_t sub = htSubOf(s, salted), home = htHomeOf(s, sub);
     const bucket *b = &s->table[home];
-    slotSet set = matchTag(b, tagOf(sub));
-    if (likely(set)) return entryAt(b, slotOfBit(set));
-    return unlikely(overflowOf(b)) ? hashtablePeekBehindHome(s, home, tagOf(sub)) : NULL;
+    slotSet set = htMatchTag(b, htTagOf(sub));
+    if (likely(set)) return htEntryAt(b, htSlotOfBit(set));
+    return unlikely(htOverflowOf(b)) ? hashtablePeekBehindHome(s, home, htTagOf(sub)) : NULL;
 }
 
 /* --- Change --- */
 
 bool hashtableAdd(hashtable *ht, void *entry) {
-    struct str key = keyOf(ht, entry);
-    uint64_t hash = hashOfKey(ht, key);
+    struct str key = htKeyOf(ht, entry);
+    uint64_t hash = htHashKey(ht, key);
     struct probePlace p;
-    if (findPlace(ht, key, NULL, hash, &p)) return false;
+    if (htFindPlace(ht, key, NULL, hash, &p)) return false;
     hashtableAddUnchecked(ht, entry, hash);
     return true;
 }
 
 void hashtableAddUnchecked(hashtable *ht, void *entry, uint64_t hash) {
     serverAssert(hashtableRefTakes(entry));
-    uint64_t salted = hashtableSalted(ht, hash);
-    segment *s = segmentOf(ht, salted);
+    uint64_t salted = htSalted(ht, hash);
+    segment *s = htSegmentOf(ht, salted);
     if (unlikely(s->used >= s->full || (ht->shift && ht->used >= ht->grow_at)))
         s = hashtableMakeRoom(ht, salted);
-    while (unlikely(!placeEntry(s, subOf(s, salted), entry))) s = hashtableForceRoom(ht, salted);
+    while (unlikely(!htPlaceEntry(s, htSubOf(s, salted), entry))) s = hashtableForceRoom(ht, salted);
     ht->used++;
 }
 
 void *hashtablePopPlace(hashtable *ht, const struct probePlace *p) {
-    void *entry = entryAt(p->bucket, p->slot);
-    takeOut(p);
+    void *entry = htEntryAt(p->bucket, p->slot);
+    htTakeOut(p);
     ht->used--;
-    if (unlikely(isSparse(ht))) hashtableShrinkIfNeeded(ht);
+    if (unlikely(htIsSparse(ht))) hashtableShrinkIfNeeded(ht);
     return entry;
 }
 
 void *hashtablePop(hashtable *ht, struct str key) {
     if (!ht->used) return NULL;
-    return hashtablePopHashed(ht, key, hashOfKey(ht, key));
+    return hashtablePopHashed(ht, key, htHashKey(ht, key));
 }
 
 void *hashtablePopHashed(hashtable *ht, struct str key, uint64_t hash) {
     struct probePlace p;
-    return findPlace(ht, key, NULL, hash, &p) ? hashtablePopPlace(ht, &p) : NULL;
+    return htFindPlace(ht, key, NULL, hash, &p) ? hashtablePopPlace(ht, &p) : NULL;
 }
 
 bool hashtableDelete(hashtable *ht, struct str key) {
@@ -258,14 +259,14 @@ bool hashtableDelete(hashtable *ht, struct str key) {
 
 void hashtableRemoveEntry(hashtable *ht, const void *entry, uint64_t hash) {
     struct probePlace p;
-    bool found = findPlace(ht, strN(NULL, 0), entry, hash, &p);
+    bool found = htFindPlace(ht, strN(NULL, 0), entry, hash, &p);
     serverAssert(found);
     hashtablePopPlace(ht, &p);
 }
 
 void hashtableReplaceEntry(hashtable *ht, const void *old, void *now, uint64_t hash) {
     struct probePlace p;
-    bool found = findPlace(ht, strN(NULL, 0), old, hash, &p);
+    bool found = htFindPlace(ht, strN(NULL, 0), old, hash, &p);
     serverAssert(found);
     hashtableRefSet(&p.bucket->slots[p.slot], now);
 }

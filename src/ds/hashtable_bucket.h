@@ -13,9 +13,9 @@
  *
  * All tags are compared at once: by SSE2, by NEON, or by arithmetic on words, which is there always, so that
  * tests can compare it with the others, and which -DHASHTABLE_PLAIN makes all others use. The result is a
- * set of slots, to be gone through with slotOfBit:
+ * set of slots, to be gone through with htSlotOfBit:
  *
- *     for (slotSet set = usedSlots(b); set; set &= set - 1) ... slotOfBit(set) ...
+ *     for (slotSet set = htUsedSlots(b); set; set &= set - 1) ... htSlotOfBit(set) ...
  *
  * Leak checkers see no pointers in words of 48 bits. For them (-DLEAK_CHECKED) a bucket is larger and holds
  * its entries' addresses a second time, as they are; nothing reads them. */
@@ -65,12 +65,12 @@ typedef uint32_t slotSet; /* a bit for each slot */
 #define SET_BITS_LOG 0
 #endif
 
-static inline unsigned slotOfBit(slotSet set) {
+static inline unsigned htSlotOfBit(slotSet set) {
     return (unsigned)__builtin_ctzll(set) >> SET_BITS_LOG;
 }
 
 /* Returns a bit for each slot with that tag. */
-static inline uint32_t matchTagPlain(const bucket *b, uint8_t tag) {
+static inline uint32_t htMatchTagPlain(const bucket *b, uint8_t tag) {
     const uint64_t ones = 0x0101010101010101ULL, low = 0x7f * ones;
     uint64_t eight;
     memcpy(&eight, b->tags, sizeof(eight));
@@ -83,76 +83,76 @@ _Static_assert(SLOTS == 9, "eight tags in a word and one more");
 
 #ifdef TAGS_BY_SSE2
 
-static inline slotSet matchTag(const bucket *b, uint8_t tag) {
+static inline slotSet htMatchTag(const bucket *b, uint8_t tag) {
     __m128i tags = _mm_load_si128((const __m128i *)b), equal = _mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag));
     return (slotSet)_mm_movemask_epi8(equal) & ((1U << SLOTS) - 1);
 }
-static inline slotSet usedSlots(const bucket *b) {
+static inline slotSet htUsedSlots(const bucket *b) {
     __m128i tags = _mm_load_si128((const __m128i *)b), empty = _mm_cmpeq_epi8(tags, _mm_setzero_si128());
     return ~(slotSet)_mm_movemask_epi8(empty) & ((1U << SLOTS) - 1);
 }
 
 #elif defined(TAGS_BY_NEON)
 
-static inline slotSet setOfBytes(uint8x16_t bytes) {
+static inline slotSet htSetOfBytes(uint8x16_t bytes) {
     uint8x8_t nibbles = vshrn_n_u16(vreinterpretq_u16_u8(bytes), 4);
     return vget_lane_u64(vreinterpret_u64_u8(nibbles), 0) & 0x888888888ULL;
 }
-static inline slotSet matchTag(const bucket *b, uint8_t tag) {
-    return setOfBytes(vceqq_u8(vld1q_u8((const uint8_t *)b), vdupq_n_u8(tag)));
+static inline slotSet htMatchTag(const bucket *b, uint8_t tag) {
+    return htSetOfBytes(vceqq_u8(vld1q_u8((const uint8_t *)b), vdupq_n_u8(tag)));
 }
-static inline slotSet usedSlots(const bucket *b) {
+static inline slotSet htUsedSlots(const bucket *b) {
     uint8x16_t tags = vld1q_u8((const uint8_t *)b);
-    return setOfBytes(vtstq_u8(tags, tags));
+    return htSetOfBytes(vtstq_u8(tags, tags));
 }
 
 #else
 
-static inline slotSet matchTag(const bucket *b, uint8_t tag) {
-    return matchTagPlain(b, tag);
+static inline slotSet htMatchTag(const bucket *b, uint8_t tag) {
+    return htMatchTagPlain(b, tag);
 }
-static inline slotSet usedSlots(const bucket *b) {
-    return ~matchTagPlain(b, 0) & ((1U << SLOTS) - 1);
+static inline slotSet htUsedSlots(const bucket *b) {
+    return ~htMatchTagPlain(b, 0) & ((1U << SLOTS) - 1);
 }
 
 #endif
 
-static inline slotSet emptySlots(const bucket *b) {
-    return matchTag(b, 0);
+static inline slotSet htEmptySlots(const bucket *b) {
+    return htMatchTag(b, 0);
 }
 
-static inline bool isEmptyBucket(const bucket *b) {
-    return !usedSlots(b);
+static inline bool htBucketIsEmpty(const bucket *b) {
+    return !htUsedSlots(b);
 }
 
 /* --- Slots --- */
 
-static inline void *entryAt(const bucket *b, unsigned i) {
+static inline void *htEntryAt(const bucket *b, unsigned i) {
     return hashtableRefEntry(&b->slots[i]);
 }
 
-static inline uint64_t wordAt(const bucket *b, unsigned i) {
+static inline uint64_t htWordAt(const bucket *b, unsigned i) {
     return hashtableRefWord(&b->slots[i]);
 }
 
-static inline void setSlot(bucket *b, unsigned i, uint8_t tag, uint64_t word) {
+static inline void htSetSlot(bucket *b, unsigned i, uint8_t tag, uint64_t word) {
     b->tags[i] = tag;
     hashtableRefSetWord(&b->slots[i], word);
 }
 
-static inline void clearSlot(bucket *b, unsigned i) {
+static inline void htClearSlot(bucket *b, unsigned i) {
     b->tags[i] = 0;
 #ifdef LEAK_CHECKED
     b->leak_checked[i] = NULL;
 #endif
 }
 
-static inline void clearBucket(bucket *b) {
+static inline void htClearBucket(bucket *b) {
     memset(b, 0, 16); /* tags and overflow; what is read with them is defined, too */
 }
 
 /* --- Overflow --- */
 
-static inline unsigned overflowOf(const bucket *b) {
+static inline unsigned htOverflowOf(const bucket *b) {
     return b->overflow & OVERFLOW_MAX;
 }

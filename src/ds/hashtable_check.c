@@ -9,19 +9,19 @@ struct figures {
 };
 
 static void hashtableCheckAddSegment(struct figures *f, const segment *s) {
-    uint32_t length = lengthOf(s);
+    uint32_t length = htLengthOf(s);
     f->segments++;
     f->buckets += length;
     for (uint32_t i = 0; i < length; i++) {
-        unsigned fill = (unsigned)__builtin_popcountll(usedSlots(&s->table[i]));
+        unsigned fill = (unsigned)__builtin_popcountll(htUsedSlots(&s->table[i]));
         f->entries += fill;
         f->by_fill[fill]++;
-        f->overflowing += overflowOf(&s->table[i]) != 0;
+        f->overflowing += htOverflowOf(&s->table[i]) != 0;
     }
 }
 
 sds hashtableStats(hashtable *ht, sds s, const char *name) {
-    if (!hasTable(ht)) return sdscatprintf(s, "%s: empty, no table\n", name);
+    if (!htHasTable(ht)) return sdscatprintf(s, "%s: empty, no table\n", name);
     struct figures f = {0};
     FOR_SEGMENTS(ht, segment) hashtableCheckAddSegment(&f, segment);
     s = sdscatprintf(s, "Hash table 0 stats (%s):\n", name);
@@ -43,7 +43,7 @@ uint32_t hashtableLongestProbe(hashtable *ht) {
     hashtableInitIterator(&it, ht, false);
     while (hashtableNext(&it, &entry)) {
         struct probePlace p;
-        bool found = findPlace(ht, strN(NULL, 0), entry, hashOfEntry(ht, entry), &p);
+        bool found = htFindPlace(ht, strN(NULL, 0), entry, htHashEntry(ht, entry), &p);
         serverAssert(found);
         if (p.passed >= longest) longest = p.passed + 1;
     }
@@ -57,31 +57,31 @@ uint32_t hashtableLongestProbe(hashtable *ht) {
 static void hashtableCheckVerifyEntry(hashtable *ht, const segment *s, uint32_t i, unsigned slot,
                                       uint32_t *passed) {
     const bucket *b = &s->table[i];
-    struct str key = keyOf(ht, entryAt(b, slot));
-    uint64_t hash = hashOfKey(ht, key), salted = hashtableSalted(ht, hash);
-    uint32_t sub = subOf(s, salted);
-    uint64_t word = wordAt(b, slot);
-    serverAssert(b->tags[slot] == tagOf(sub) && word == wordOf(entryAt(b, slot), sub));
-    serverAssert(segmentOf(ht, salted) == s);
-    serverAssert(!knowsSubs(s, i) || subOfSlot(s, tagOf(sub), word, subsEnd(s, i)) == sub);
+    struct str key = htKeyOf(ht, htEntryAt(b, slot));
+    uint64_t hash = htHashKey(ht, key), salted = htSalted(ht, hash);
+    uint32_t sub = htSubOf(s, salted);
+    uint64_t word = htWordAt(b, slot);
+    serverAssert(b->tags[slot] == htTagOf(sub) && word == htWordOf(htEntryAt(b, slot), sub));
+    serverAssert(htSegmentOf(ht, salted) == s);
+    serverAssert(!htKnowsSubs(s, i) || htSubOfSlot(s, htTagOf(sub), word, htSubsEnd(s, i)) == sub);
     struct probePlace p;
-    bool found = findPlace(ht, key, NULL, hash, &p);
+    bool found = htFindPlace(ht, key, NULL, hash, &p);
     serverAssert(found && p.segment - p.segment->back == s && p.bucket == b && p.slot == slot);
-    struct probe q = probeFrom(homeOf(s, sub));
-    for (; q.at != i; probeNext(s, &q)) passed[q.at]++;
+    struct probe q = htProbeFrom(htHomeOf(s, sub));
+    for (; q.at != i; htProbeNext(s, &q)) passed[q.at]++;
     serverAssert(q.passed == p.passed);
-    serverAssert(q.passed < nearOf(s) || b->overflow & OVERFLOW_FAR);
+    serverAssert(q.passed < htNearOf(s) || b->overflow & OVERFLOW_FAR);
 #ifdef LEAK_CHECKED
-    serverAssert(b->leak_checked[slot] == entryAt(b, slot));
+    serverAssert(b->leak_checked[slot] == htEntryAt(b, slot));
 #endif
 }
 
 static void hashtableCheckVerifySegment(hashtable *ht, const segment *s) {
-    uint32_t length = lengthOf(s), entries = 0;
+    uint32_t length = htLengthOf(s), entries = 0;
     uint32_t *passed = zcalloc(length, sizeof(*passed));
     serverAssert(((uintptr_t)s->table & (alignof(bucket) - 1)) == 0);
-    serverAssert(s->buckets && allowedCount(s->buckets) == s->buckets);
-    serverAssert(s->fine == fineFor(s->buckets) && s->depth + s->fine <= POSITION_BITS);
+    serverAssert(s->buckets && htAllowedCount(s->buckets) == s->buckets);
+    serverAssert(s->fine == htFineFor(s->buckets) && s->depth + s->fine <= POSITION_BITS);
     serverAssert(s->depth <= ht->bits && length <= 1ULL << ht->longest);
     serverAssert(!s->tail || (ht->pause && ht->tails));
     for (uint32_t i = 0; i < length; i++) {
@@ -92,7 +92,7 @@ static void hashtableCheckVerifySegment(hashtable *ht, const segment *s) {
         }
     }
     for (uint32_t i = 0; i < length; i++) {
-        unsigned count = overflowOf(&s->table[i]);
+        unsigned count = htOverflowOf(&s->table[i]);
         serverAssert(count == OVERFLOW_MAX || count == passed[i]);
     }
     serverAssert(entries == s->used);
@@ -103,7 +103,7 @@ static void hashtableCheckVerifySegment(hashtable *ht, const segment *s) {
 static void hashtableCheckVerifyDirectory(hashtable *ht) {
     uint32_t deepest = 0;
     uint64_t homes = 0;
-    for (uint32_t i = 0; i < directorySize(ht);) {
+    for (uint32_t i = 0; i < htDirectorySize(ht);) {
         const segment *s = &ht->segments[i];
         uint32_t entries = 1U << (ht->bits - s->depth);
         serverAssert(s->depth <= ht->bits && i % entries == 0);
@@ -115,7 +115,7 @@ static void hashtableCheckVerifyDirectory(hashtable *ht) {
         homes += s->buckets;
         i += entries;
     }
-    serverAssert(deepest && deepest == ht->deepest && homes == ht->homes && ht->next < directorySize(ht));
+    serverAssert(deepest && deepest == ht->deepest && homes == ht->homes && ht->next < htDirectorySize(ht));
 }
 
 void hashtableVerify(hashtable *ht) {

@@ -81,12 +81,12 @@ static bucket *hashtableResizeNewBuckets(uint32_t n) {
         zfreeSized(p, size);
     }
     bucket *b = zmallocAligned(alignof(bucket), size);
-    for (uint32_t i = 0; i < n; i++) clearBucket(&b[i]);
+    for (uint32_t i = 0; i < n; i++) htClearBucket(&b[i]);
     return b;
 }
 
 static void hashtableResizeFreeBuckets(const segment *s) {
-    zfreeSized(s->table, (size_t)lengthOf(s) * sizeof(bucket));
+    zfreeSized(s->table, (size_t)htLengthOf(s) * sizeof(bucket));
 }
 
 static void hashtableResizeNoteLength(hashtable *ht, uint32_t length) {
@@ -116,8 +116,8 @@ static void hashtableResizeRenew(hashtable *ht, segment *s, uint64_t n, unsigned
     serverAssert(n && n <= UINT32_MAX);
     *s = (segment){
         .table = hashtableResizeNewBuckets((uint32_t)n), .buckets = (uint32_t)n, .depth = (uint8_t)depth};
-    s->fine = (uint8_t)fineFor(s->buckets);
-    s->full = (uint32_t)(ht->bits ? limitOf(s->buckets, 31, 32) : limitOf(s->buckets, FULL));
+    s->fine = (uint8_t)htFineFor(s->buckets);
+    s->full = (uint32_t)(ht->bits ? htLimitOf(s->buckets, 31, 32) : htLimitOf(s->buckets, FULL));
     hashtableResizeNoteLength(ht, s->buckets);
     hashtableResizeCopyToEntries(ht, s);
 }
@@ -166,11 +166,11 @@ static inline __attribute__((always_inline)) void hashtableResizeFillIn(struct f
     bool placed = true;
     unsigned slot = home < f->counted ? f->slots[home] : SLOTS;
     if (likely(slot < SLOTS && !to->table[home].tags[slot])) {
-        setSlot(&to->table[home], slot, tag, word);
+        htSetSlot(&to->table[home], slot, tag, word);
         f->slots[home]++;
         to->used++;
     } else { /* one of another home may have come there first */
-        placed = placeWord(to, home, tag, word);
+        placed = htPlaceWord(to, home, tag, word);
     }
     serverAssert(placed);
 }
@@ -180,26 +180,26 @@ static inline __attribute__((always_inline)) void hashtableResizeFillIn(struct f
 static inline __attribute__((always_inline)) void
 hashtableResizeMoveKnown(struct filling *f, const segment *from, uint32_t i, uint32_t half, unsigned less) {
     const bucket *b = &from->table[i];
-    uint32_t end = subsEnd(from, i);
-    for (slotSet set = usedSlots(b); set; set &= set - 1) {
-        unsigned slot = slotOfBit(set);
-        uint64_t word = wordAt(b, slot);
+    uint32_t end = htSubsEnd(from, i);
+    for (slotSet set = htUsedSlots(b); set; set &= set - 1) {
+        unsigned slot = htSlotOfBit(set);
+        uint64_t word = htWordAt(b, slot);
         uint8_t tag = b->tags[slot];
-        uint32_t sub = subOfSlot(from, tag, word, end);
+        uint32_t sub = htSubOfSlot(from, tag, word, end);
         if (less) {
-            sub = withTag((half << from->fine | sub) >> less);
-            tag = tagOf(sub);
-            word = wordOf(entryAt(b, slot), sub);
+            sub = htWithTag((half << from->fine | sub) >> less);
+            tag = htTagOf(sub);
+            word = htWordOf(htEntryAt(b, slot), sub);
         }
-        hashtableResizeFillIn(f, homeOf(f->to, sub), tag, word);
+        hashtableResizeFillIn(f, htHomeOf(f->to, sub), tag, word);
     }
 }
 
 static void hashtableResizeMoveRead(const hashtable *ht, struct filling *f, const bucket *b) {
-    for (slotSet set = usedSlots(b); set; set &= set - 1) {
-        void *entry = entryAt(b, slotOfBit(set));
-        uint32_t sub = subOf(f->to, hashtableSalted(ht, hashOfEntry(ht, entry)));
-        hashtableResizeFillIn(f, homeOf(f->to, sub), tagOf(sub), wordOf(entry, sub));
+    for (slotSet set = htUsedSlots(b); set; set &= set - 1) {
+        void *entry = htEntryAt(b, htSlotOfBit(set));
+        uint32_t sub = htSubOf(f->to, htSalted(ht, htHashEntry(ht, entry)));
+        hashtableResizeFillIn(f, htHomeOf(f->to, sub), htTagOf(sub), htWordOf(entry, sub));
     }
 }
 
@@ -207,14 +207,14 @@ static void hashtableResizeMoveRead(const hashtable *ht, struct filling *f, cons
  * it is the half `half`. Entries are read only when they are far from home, or when the new array needs
  * more of a position than the old one kept: once while a segment becomes four times as large. */
 static void hashtableResizeMoveInto(const hashtable *ht, segment *to, const segment *from, uint32_t half) {
-    uint32_t length = lengthOf(from), kept = (uint32_t)from->fine + from->depth - to->depth;
+    uint32_t length = htLengthOf(from), kept = (uint32_t)from->fine + from->depth - to->depth;
     bool enough = kept >= to->fine;
     struct filling f = {.to = to, .counted = to->buckets <= sizeof(f.slots) ? to->buckets : 0};
     for (uint32_t i = 0; i < length; i++) {
         uint32_t ahead = i + FETCH_KEYS;
-        if (ahead < length && unlikely(!enough || !knowsSubs(from, ahead)))
-            prefetchEntries(&from->table[ahead]);
-        if (unlikely(!enough || !knowsSubs(from, i)))
+        if (ahead < length && unlikely(!enough || !htKnowsSubs(from, ahead)))
+            htPrefetchEntries(&from->table[ahead]);
+        if (unlikely(!enough || !htKnowsSubs(from, i)))
             hashtableResizeMoveRead(ht, &f, &from->table[i]);
         else if (likely(kept == to->fine))
             hashtableResizeMoveKnown(&f, from, i, half, 0);
@@ -234,23 +234,23 @@ static void hashtableResizeRefit(hashtable *ht, segment *s, uint64_t n) {
 
 /* Returns a size for at least `used` entries. */
 static uint64_t hashtableResizeFittingCount(const segment *s) {
-    uint64_t more = allowedCount((uint64_t)s->buckets + 1),
-             fit = countFor((size_t)s->used + 1, CROWD_FILL, 100);
+    uint64_t more = htAllowedCount((uint64_t)s->buckets + 1),
+             fit = htCountFor((size_t)s->used + 1, CROWD_FILL, 100);
     return fit > more ? fit : more;
 }
 
 /* Moves entries to the present segments by their hashes. When most go to the same segment, it grows
  * meanwhile. */
 static void hashtableResizeMoveByHash(hashtable *ht, const segment *from) {
-    uint32_t length = lengthOf(from);
+    uint32_t length = htLengthOf(from);
     for (uint32_t i = 0; i < length; i++) {
         const bucket *b = &from->table[i];
-        if (i + FETCH_KEYS < length) prefetchEntries(b + FETCH_KEYS);
-        for (slotSet set = usedSlots(b); set; set &= set - 1) {
-            void *entry = entryAt(b, slotOfBit(set));
-            uint64_t salted = hashtableSalted(ht, hashOfEntry(ht, entry));
-            segment *s = segmentOf(ht, salted);
-            while (unlikely(!placeEntry(s, subOf(s, salted), entry)))
+        if (i + FETCH_KEYS < length) htPrefetchEntries(b + FETCH_KEYS);
+        for (slotSet set = htUsedSlots(b); set; set &= set - 1) {
+            void *entry = htEntryAt(b, htSlotOfBit(set));
+            uint64_t salted = htSalted(ht, htHashEntry(ht, entry));
+            segment *s = htSegmentOf(ht, salted);
+            while (unlikely(!htPlaceEntry(s, htSubOf(s, salted), entry)))
                 hashtableResizeRefit(ht, s, hashtableResizeFittingCount(s));
         }
     }
@@ -267,7 +267,7 @@ static uint64_t hashtableResizeLargestBelow(uint64_t n) { /* or equal */
 /* Returns the number of entries at which a table of many segments with so many homes has to grow. */
 static uint64_t hashtableResizeGrowAt(uint64_t homes) {
     uint64_t n = hashtableResizeLargestBelow(homes), before = hashtableResizeLargestBelow(n - 1),
-             after = allowedCount(n + 1);
+             after = htAllowedCount(n + 1);
     uint64_t fullest = before * (after - n) + (homes - n) * (n - before);
     return (uint64_t)((unsigned __int128)fullest * SLOTS * HOLD / (100 * (after - n)));
 }
@@ -281,7 +281,7 @@ static segment *hashtableResizeNewDirectory(unsigned bits) {
 /* Adds one bit, so that any segment can be split. False: a segment has too many entries of the directory
  * for that. */
 static bool hashtableResizeDoubleDirectory(hashtable *ht) {
-    uint32_t size = directorySize(ht);
+    uint32_t size = htDirectorySize(ht);
     FOR_SEGMENTS(ht, s) if (hashtableResizeEntriesOf(ht, s) > ENTRIES_MOST / 2) return false;
     segment *old = ht->segments;
     ht->segments = hashtableResizeNewDirectory(ht->bits + 1U);
@@ -304,13 +304,13 @@ static void hashtableResizeHalveDirectory(hashtable *ht) {
         unsigned bits = ht->bits;
         hashtableResizeSetBits(ht, bits - 1);
         if (!ht->bits) {
-            one.full = (uint32_t)limitOf(one.buckets, FULL);
+            one.full = (uint32_t)htLimitOf(one.buckets, FULL);
             ht->one = one;
             ht->longest = 0;
             hashtableResizeNoteLength(ht, one.buckets);
         } else {
             ht->segments = hashtableResizeNewDirectory(ht->bits);
-            for (uint32_t i = 0; i < directorySize(ht); i++) {
+            for (uint32_t i = 0; i < htDirectorySize(ht); i++) {
                 segment *s = &ht->segments[i];
                 if (old[2 * i].back) continue;
                 *s = old[2 * i];
@@ -337,10 +337,10 @@ static void hashtableResizeMakeArrays(hashtable *ht, uint64_t n) {
         return;
     }
     ht->segments = hashtableResizeNewDirectory(bits);
-    for (uint32_t i = 0; i < directorySize(ht); i++)
+    for (uint32_t i = 0; i < htDirectorySize(ht); i++)
         hashtableResizeRenew(ht, &ht->segments[i], n >> bits, bits);
     ht->homes = (uint32_t)(n >> bits << bits);
-    ht->deepest = directorySize(ht);
+    ht->deepest = htDirectorySize(ht);
     ht->next = 0;
     ht->grow_at = hashtableResizeGrowAt(ht->homes);
 }
@@ -358,7 +358,7 @@ static void hashtableResizeRebuild(hashtable *ht, uint64_t n) {
 
 /* Returns how many buckets the segment may have. */
 static uint64_t hashtableResizeMostBuckets(const hashtable *ht, const segment *s) {
-    uint32_t index = indexOf(ht, s) >> (ht->bits - s->depth);
+    uint32_t index = htIndexOf(ht, s) >> (ht->bits - s->depth);
     return (uint64_t)segment_unit * (4 + (index & 3));
 }
 
@@ -384,7 +384,7 @@ static void hashtableResizeSplit(hashtable *ht, segment *s, uint64_t n) {
 static void hashtableResizeGrow(hashtable *ht, segment *s, uint64_t n) {
     bool in_two = hashtableResizeIsToSplit(ht, s, n);
     if (in_two && s->depth == ht->bits) {
-        uint32_t index = indexOf(ht, s);
+        uint32_t index = htIndexOf(ht, s);
         in_two = hashtableResizeDoubleDirectory(ht);
         if (in_two) s = &ht->segments[2 * index];
     }
@@ -408,7 +408,7 @@ static void hashtableResizeJoin(hashtable *ht, segment *left, uint64_t n) {
 /* Returns the lower of the two segments into which one was split, and the other one; NULL when the other half
  * has been split again. */
 static segment *hashtableResizePairOf(const hashtable *ht, segment *s, segment **other) {
-    uint32_t entries = hashtableResizeEntriesOf(ht, s), index = indexOf(ht, s);
+    uint32_t entries = hashtableResizeEntriesOf(ht, s), index = htIndexOf(ht, s);
     *other = &ht->segments[index ^ entries];
     if ((*other)->back || (*other)->depth != s->depth) return NULL;
     return *other < s ? *other : s;
@@ -418,27 +418,27 @@ static segment *hashtableResizePairOf(const hashtable *ht, segment *s, segment *
 
 /* Returns the buckets of a segment when all segments together are to have `homes`. */
 static uint64_t hashtableResizeShare(uint64_t homes, unsigned depth) {
-    return allowedCount((homes + (1ULL << depth) - 1) >> depth);
+    return htAllowedCount((homes + (1ULL << depth) - 1) >> depth);
 }
 
 /* Goes on to the next segment of the sweep; NULL: the directory's entry is a copy. */
 static segment *hashtableResizeSweep(hashtable *ht) {
-    uint32_t mask = directorySize(ht) - 1, step = (uint32_t)((uint64_t)mask * 618 / 1000) | 1;
+    uint32_t mask = htDirectorySize(ht) - 1, step = (uint32_t)((uint64_t)mask * 618 / 1000) | 1;
     ht->next = (ht->next + step) & mask;
-    return segmentAt(ht, ht->next);
+    return htSegmentAt(ht, ht->next);
 }
 
 /* Grows the next segment that is due. The entries that it gains set the time of the one after it: when
  * many are due, they grow at twice the pace, not all at once. */
 static void hashtableResizeGrowNext(hashtable *ht) {
     uint32_t homes = ht->homes;
-    uint64_t target = allowedCount(hashtableResizeLargestBelow(homes) + 1),
-             due = countFor(ht->used, HOLD, 100);
+    uint64_t target = htAllowedCount(hashtableResizeLargestBelow(homes) + 1),
+             due = htCountFor(ht->used, HOLD, 100);
     if (due > target && due <= UINT32_MAX) target = due;
     for (unsigned looks = 0; looks < SWEEP_LOOKS; looks++) {
         segment *s = hashtableResizeSweep(ht);
         if (!s || (uint64_t)s->buckets << s->depth >= target) continue;
-        uint64_t n = hashtableResizeShare(target, s->depth), needed = countFor(s->used, 31, 32);
+        uint64_t n = hashtableResizeShare(target, s->depth), needed = htCountFor(s->used, 31, 32);
         hashtableResizeGrow(ht, s, n > needed ? n : needed);
         break;
     }
@@ -449,10 +449,10 @@ static void hashtableResizeGrowNext(hashtable *ht) {
 
 /* Shrinks the segment to n buckets or to what its entries need; true when it shrank. */
 static bool hashtableResizeShrink(hashtable *ht, segment *s, uint64_t target) {
-    uint64_t n = hashtableResizeShare(target, s->depth), needed = countFor(s->used, FULL);
+    uint64_t n = hashtableResizeShare(target, s->depth), needed = htCountFor(s->used, FULL);
     segment *other, *left = n < 2 * segment_unit ? hashtableResizePairOf(ht, s, &other) : NULL;
     if (left && other->used <= s->used + (uint64_t)segment_unit * SLOTS) {
-        needed = countFor((size_t)s->used + other->used, JOIN_FILL, 100);
+        needed = htCountFor((size_t)s->used + other->used, JOIN_FILL, 100);
         n = hashtableResizeShare(target, s->depth - 1U);
         hashtableResizeJoin(ht, left, n > needed ? n : needed);
         return true;
@@ -464,7 +464,7 @@ static bool hashtableResizeShrink(hashtable *ht, segment *s, uint64_t target) {
 }
 
 static bool hashtableResizeShrinkNext(hashtable *ht) {
-    uint64_t target = countFor(ht->used, SHRINK_FILL, 100);
+    uint64_t target = htCountFor(ht->used, SHRINK_FILL, 100);
     for (unsigned looks = 0; looks < SWEEP_LOOKS && ht->bits; looks++) {
         segment *s = hashtableResizeSweep(ht);
         if (!s || (uint64_t)s->buckets << s->depth <= target || !hashtableResizeShrink(ht, s, target))
@@ -479,9 +479,9 @@ static bool hashtableResizeShrinkNext(hashtable *ht) {
 
 static uint64_t hashtableResizeLimitByPolicy(uint32_t n) {
     switch (resize_policy) {
-    case HASHTABLE_RESIZE_ALLOW: return limitOf(n, FULL);
-    case HASHTABLE_RESIZE_AVOID: return limitOf(n, 15, 16);
-    default: return limitOf(n, 31, 32);
+    case HASHTABLE_RESIZE_ALLOW: return htLimitOf(n, FULL);
+    case HASHTABLE_RESIZE_AVOID: return htLimitOf(n, 15, 16);
+    default: return htLimitOf(n, 31, 32);
     }
 }
 
@@ -496,13 +496,13 @@ static void hashtableResizeOne(hashtable *ht, uint64_t n) {
 /* Grows the only segment to a size for one entry more. Many segments need not be as empty. */
 static void hashtableResizeGrowOne(hashtable *ht) {
     uint64_t fill = ht->type->tight ? TIGHT_FILL : GROW_FILL;
-    uint64_t one = countFor(ht->used + 1, fill, 100), many = countFor(ht->used + 1, HOLD, 100);
+    uint64_t one = htCountFor(ht->used + 1, fill, 100), many = htCountFor(ht->used + 1, HOLD, 100);
     uint64_t least = 8 * (uint64_t)segment_unit;
     hashtableResizeOne(ht, one < least ? one : many > least ? many : least);
 }
 
 static void hashtableResizeMakeRoomInMany(hashtable *ht, uint64_t salted) {
-    segment *s = segmentOf(ht, salted);
+    segment *s = htSegmentOf(ht, salted);
     if (s->used >= s->full) hashtableResizeGrow(ht, s, hashtableResizeFittingCount(s));
     if (ht->used < ht->grow_at) return;
     if (resize_policy == HASHTABLE_RESIZE_ALLOW)
@@ -512,7 +512,7 @@ static void hashtableResizeMakeRoomInMany(hashtable *ht, uint64_t salted) {
 }
 
 __attribute__((noinline)) segment *hashtableMakeRoom(hashtable *ht, uint64_t salted) {
-    if (!hasTable(ht))
+    if (!htHasTable(ht))
         hashtableResizeMakeArrays(ht, 1);
     else if (ht->pause)
         ; /* nothing may move */
@@ -520,12 +520,12 @@ __attribute__((noinline)) segment *hashtableMakeRoom(hashtable *ht, uint64_t sal
         hashtableResizeMakeRoomInMany(ht, salted);
     else if (ht->used + 1 > hashtableResizeLimitByPolicy(ht->one.buckets))
         hashtableResizeGrowOne(ht);
-    return segmentOf(ht, salted);
+    return htSegmentOf(ht, salted);
 }
 
 /* A full segment of a paused hashtable gets a tail; see the top of hashtable.c. */
 static void hashtableResizeLengthen(hashtable *ht, segment *s) {
-    uint32_t length = lengthOf(s);
+    uint32_t length = htLengthOf(s);
     serverAssert(length <= UINT32_MAX / 2 && s->tail < TAIL_MOST);
     bucket *table = hashtableResizeNewBuckets(2 * length);
     memcpy(table, s->table, length * sizeof(bucket));
@@ -534,11 +534,11 @@ static void hashtableResizeLengthen(hashtable *ht, segment *s) {
     s->tail++;
     hashtableResizeCopyToEntries(ht, s);
     ht->tails = 1;
-    hashtableResizeNoteLength(ht, lengthOf(s));
+    hashtableResizeNoteLength(ht, htLengthOf(s));
 }
 
 __attribute__((noinline, cold)) segment *hashtableForceRoom(hashtable *ht, uint64_t salted) {
-    segment *s = segmentOf(ht, salted);
+    segment *s = htSegmentOf(ht, salted);
     if (ht->pause)
         hashtableResizeLengthen(ht, s);
     else
@@ -556,16 +556,16 @@ static segment *hashtableResizeFirstWithTail(const hashtable *ht) {
 /* Does, after the last resume, the resizes that had to wait. */
 static void hashtableResizeSettle(hashtable *ht) {
     if (!ht->bits) {
-        bool overfull = ht->used && ht->used > limitOf(ht->one.buckets, 127, 128);
+        bool overfull = ht->used && ht->used > htLimitOf(ht->one.buckets, 127, 128);
         if (ht->one.tail || overfull) hashtableResizeGrowOne(ht);
     } else if (ht->tails && ht->used > (uint64_t)ht->homes * SLOTS) {
-        hashtableResizeRebuild(ht, countFor(ht->used, GROW_FILL, 100));
+        hashtableResizeRebuild(ht, htCountFor(ht->used, GROW_FILL, 100));
     } else if (ht->tails) {
         for (segment *s; (s = hashtableResizeFirstWithTail(ht));)
             hashtableResizeGrow(ht, s, hashtableResizeFittingCount(s));
     }
     ht->tails = 0;
-    if (unlikely(isSparse(ht))) hashtableShrinkIfNeeded(ht);
+    if (unlikely(htIsSparse(ht))) hashtableShrinkIfNeeded(ht);
 }
 
 void hashtablePause(hashtable *ht) {
@@ -583,7 +583,7 @@ void hashtableResume(hashtable *ht) {
 static uint64_t hashtableResizeBucketsOf(const hashtable *ht) {
     uint64_t n = 0;
     if (ht->bits && !ht->tails) return ht->homes;
-    FOR_SEGMENTS(ht, s) n += lengthOf(s);
+    FOR_SEGMENTS(ht, s) n += htLengthOf(s);
     return n;
 }
 
@@ -593,7 +593,7 @@ size_t hashtableSlots(const hashtable *ht) {
 
 size_t hashtableMemory(const hashtable *ht) {
     return hashtableResizeBucketsOf(ht) * sizeof(bucket) +
-           (ht->bits ? directorySize(ht) * sizeof(segment) : 0);
+           (ht->bits ? htDirectorySize(ht) * sizeof(segment) : 0);
 }
 
 /* No aligned allocation may fail, so another one, which may, asks for the memory. */
@@ -610,14 +610,14 @@ static void hashtableResizeHoldGrowth(hashtable *ht, size_t n) {
 
 static bool hashtableResizeExpand(hashtable *ht, size_t n, bool try) {
     if (n <= ht->used) return true;
-    if (n <= limitOf(ht->bits ? ht->homes : ht->one.buckets, FULL)) {
+    if (n <= htLimitOf(ht->bits ? ht->homes : ht->one.buckets, FULL)) {
         hashtableResizeHoldGrowth(ht, n);
         return true;
     }
-    uint64_t count = n <= SLOTS ? 1 : countFor(n, FULL);
+    uint64_t count = n <= SLOTS ? 1 : htCountFor(n, FULL);
     if (try && !hashtableResizeMemoryAllows(count)) return false;
     serverAssert(count <= UINT32_MAX);
-    if (hasTable(ht) && (ht->pause || ht->bits) && ht->used) return true;
+    if (htHasTable(ht) && (ht->pause || ht->bits) && ht->used) return true;
     if (ht->used)
         hashtableResizeOne(ht, count);
     else {
@@ -638,26 +638,26 @@ bool hashtableTryExpand(hashtable *ht, size_t n) {
 }
 
 bool hashtableShrinkIfNeeded(hashtable *ht) {
-    if (!isSparse(ht) || ht->pause || resize_policy != HASHTABLE_RESIZE_ALLOW) return false;
+    if (!htIsSparse(ht) || ht->pause || resize_policy != HASHTABLE_RESIZE_ALLOW) return false;
     if (!ht->used) {
         hashtableFreeArrays(ht);
         hashtableForgetArrays(ht);
         return true;
     }
     if (ht->bits) return hashtableResizeShrinkNext(ht);
-    hashtableResizeRefit(ht, &ht->one, countFor(ht->used, SHRINK_FILL, 100));
+    hashtableResizeRefit(ht, &ht->one, htCountFor(ht->used, SHRINK_FILL, 100));
     return true;
 }
 
 /* Shrinks a table that lost most of its entries while it could not shrink. */
 void hashtableHurryShrink(hashtable *ht) {
-    for (unsigned i = 0; i < HURRY_SEGMENTS && unlikely(isSparse(ht)); i++)
+    for (unsigned i = 0; i < HURRY_SEGMENTS && unlikely(htIsSparse(ht)); i++)
         if (!hashtableShrinkIfNeeded(ht)) return;
 }
 
 static bool hashtableResizeIdle(hashtable *ht) {
     if (ht->pause || resize_policy != HASHTABLE_RESIZE_ALLOW || !ht->used) return false;
-    if (isSparse(ht)) return hashtableShrinkIfNeeded(ht);
+    if (htIsSparse(ht)) return hashtableShrinkIfNeeded(ht);
     if (!ht->bits || ht->used < hashtableResizeGrowAt(ht->homes)) return false;
     hashtableResizeGrowNext(ht);
     return true;

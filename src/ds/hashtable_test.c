@@ -115,8 +115,8 @@ static void endModel(hashtable *ht) {
 static void setOf(slotSet set, bool *is) {
     for (unsigned i = 0; i < SLOTS; i++) is[i] = false;
     for (; set; set &= set - 1) {
-        assert_true(slotOfBit(set) < SLOTS && !is[slotOfBit(set)]);
-        is[slotOfBit(set)] = true;
+        assert_true(htSlotOfBit(set) < SLOTS && !is[htSlotOfBit(set)]);
+        is[htSlotOfBit(set)] = true;
     }
 }
 
@@ -130,17 +130,17 @@ static void testTags(void **state) {
         unsigned kinds = 1 + (unsigned)randomBelow(randomBelow(2) ? 3 : 255);
         uint8_t tag = (uint8_t)randomBelow(kinds + 1);
         for (unsigned i = 0; i < sizeof(b); i++) ((uint8_t *)&b)[i] = (uint8_t)randomBelow(kinds + 1);
-        setOf(matchTag(&b, tag), equal);
-        setOf(usedSlots(&b), used);
-        setOf(emptySlots(&b), empty);
+        setOf(htMatchTag(&b, tag), equal);
+        setOf(htUsedSlots(&b), used);
+        setOf(htEmptySlots(&b), empty);
         for (unsigned i = 0; i < SLOTS; i++) {
             assert_int_equal(equal[i], b.tags[i] == tag);
-            assert_int_equal(matchTagPlain(&b, tag) >> i & 1, b.tags[i] == tag);
+            assert_int_equal(htMatchTagPlain(&b, tag) >> i & 1, b.tags[i] == tag);
             assert_int_equal(used[i], b.tags[i] != 0);
             assert_int_equal(empty[i], b.tags[i] == 0);
         }
-        assert_int_equal(matchTagPlain(&b, tag) >> SLOTS, 0);
-        assert_int_equal(isEmptyBucket(&b), !usedSlots(&b));
+        assert_int_equal(htMatchTagPlain(&b, tag) >> SLOTS, 0);
+        assert_int_equal(htBucketIsEmpty(&b), !htUsedSlots(&b));
     }
 }
 
@@ -150,7 +150,7 @@ static void testSlots(void **state) {
     bucket b;
     uint64_t words[SLOTS] = {0};
     uint8_t tags[SLOTS] = {0};
-    clearBucket(&b);
+    htClearBucket(&b);
     b.overflow = 0xa5;
     for (unsigned i = 0; i < SLOTS; i++) hashtableRefSetWord(&b.slots[i], 0);
     for (size_t round = 0; round < modelShare(10000); round++) {
@@ -162,11 +162,11 @@ static void testSlots(void **state) {
         } else {
             words[slot] = address | randomBelow(8);
             tags[slot] = (uint8_t)randomBelow(256);
-            setSlot(&b, slot, tags[slot], words[slot]);
+            htSetSlot(&b, slot, tags[slot], words[slot]);
         }
         for (unsigned i = 0; i < SLOTS; i++) {
-            assert_int_equal(wordAt(&b, i), words[i]);
-            assert_ptr_equal(entryAt(&b, i), (void *)(words[i] & ~7ULL));
+            assert_int_equal(htWordAt(&b, i), words[i]);
+            assert_ptr_equal(htEntryAt(&b, i), (void *)(words[i] & ~7ULL));
             assert_int_equal(b.tags[i], tags[i]);
         }
         assert_int_equal(b.overflow, 0xa5);
@@ -178,19 +178,19 @@ static void testSlots(void **state) {
 static void testSubs(void **state) {
     (void)state;
     for (uint32_t n = 1; n <= 1 << 20; n = n < 300 ? n + 1 : n * 3 / 2) {
-        struct hashtableSegment s = {.buckets = n, .fine = (uint8_t)fineFor(n)};
-        uint32_t subs = 1U << s.fine, near = nearOf(&s) < n ? nearOf(&s) : n, home = 0;
+        struct hashtableSegment s = {.buckets = n, .fine = (uint8_t)htFineFor(n)};
+        uint32_t subs = 1U << s.fine, near = htNearOf(&s) < n ? htNearOf(&s) : n, home = 0;
         assert_in_range(s.fine, FINE_LEAST, FINE_MOST);
         assert_true(near >= (n < 2 ? 1 : 2));
         uint32_t step = 1 + subs / ((uint32_t)modelShare(3000) + 1);
         for (uint32_t i = 0; i < subs; i += step) {
-            uint32_t sub = subOf(&s, (uint64_t)i << (64 - s.fine)), by = (uint32_t)randomBelow(near);
-            assert_true(sub < subs && tagOf(sub) && sub - i <= 1);
-            assert_true(homeOf(&s, sub) >= home && homeOf(&s, sub) < n); /* monotone */
-            home = homeOf(&s, sub);
-            assert_true(sub < subsEnd(&s, home) && (!home || sub >= subsEnd(&s, home - 1)));
-            uint64_t word = wordOf((void *)0x7ffffffffff8, sub);
-            assert_int_equal(subOfSlot(&s, tagOf(sub), word, subsEnd(&s, (home + by) % n)), sub);
+            uint32_t sub = htSubOf(&s, (uint64_t)i << (64 - s.fine)), by = (uint32_t)randomBelow(near);
+            assert_true(sub < subs && htTagOf(sub) && sub - i <= 1);
+            assert_true(htHomeOf(&s, sub) >= home && htHomeOf(&s, sub) < n); /* monotone */
+            home = htHomeOf(&s, sub);
+            assert_true(sub < htSubsEnd(&s, home) && (!home || sub >= htSubsEnd(&s, home - 1)));
+            uint64_t word = htWordOf((void *)0x7ffffffffff8, sub);
+            assert_int_equal(htSubOfSlot(&s, htTagOf(sub), word, htSubsEnd(&s, (home + by) % n)), sub);
         }
     }
 }

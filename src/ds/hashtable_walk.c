@@ -18,16 +18,16 @@ struct scanPart {
 /* Returns the first position behind the home to which this position belongs. */
 static uint64_t hashtableWalkHomeEnd(const segment *s, uint64_t position, uint32_t home) {
     uint64_t first = position >> (POSITION_BITS - s->depth) << (POSITION_BITS - s->depth);
-    uint64_t sub = subsEnd(s, home);
-    sub -= (sub & 0xff) == 1; /* withTag */
+    uint64_t sub = htSubsEnd(s, home);
+    sub -= (sub & 0xff) == 1; /* htWithTag */
     return first + (sub << (POSITION_BITS - s->fine - s->depth));
 }
 
 static struct scanPart hashtableWalkPartAt(const hashtable *ht, const struct scanCursor *c) {
     struct scanPart p = {.from = c->position, .to = scanStripeEnd(c)};
     uint64_t salted = p.from << (64 - POSITION_BITS);
-    p.segment = segmentOf(ht, salted);
-    p.home = homeOf(p.segment, subOf(p.segment, salted));
+    p.segment = htSegmentOf(ht, salted);
+    p.home = htHomeOf(p.segment, htSubOf(p.segment, salted));
     uint64_t end = hashtableWalkHomeEnd(p.segment, p.from, p.home);
     if (end < p.to) p.to = end;
     return p;
@@ -36,26 +36,26 @@ static struct scanPart hashtableWalkPartAt(const hashtable *ht, const struct sca
 /* Emits the entries of a part; the probes of the home lead to them. */
 static void hashtableWalkEmitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn, void *priv) {
     const bucket *b;
-    struct probe probe = probeFrom(p->home);
+    struct probe probe = htProbeFrom(p->home);
     do {
         b = &p->segment->table[probe.at];
-        prefetchEntries(b);
-        for (slotSet set = usedSlots(b); set; set &= set - 1) {
-            void *entry = entryAt(b, slotOfBit(set));
-            uint64_t position = hashtableSalted(ht, hashOfEntry(ht, entry)) >> (64 - POSITION_BITS);
+        htPrefetchEntries(b);
+        for (slotSet set = htUsedSlots(b); set; set &= set - 1) {
+            void *entry = htEntryAt(b, htSlotOfBit(set));
+            uint64_t position = htSalted(ht, htHashEntry(ht, entry)) >> (64 - POSITION_BITS);
             if (position >= p->from && position < p->to) fn(priv, entry);
         }
-    } while (overflowOf(b) && probeNext(p->segment, &probe));
+    } while (htOverflowOf(b) && htProbeNext(p->segment, &probe));
 }
 
 /* Prefetches for the next calls: the entries of the next part, whose bucket the previous call has fetched,
  * and the bucket of the part after it. */
 static void hashtableWalkPrefetchParts(const hashtable *ht, struct scanCursor c) {
     struct scanPart p = hashtableWalkPartAt(ht, &c);
-    prefetchEntries(&p.segment->table[p.home]);
+    htPrefetchEntries(&p.segment->table[p.home]);
     if (!scanCursorAdvance(&c, p.to)) return;
     p = hashtableWalkPartAt(ht, &c);
-    hashtablePrefetchLine(&p.segment->table[p.home]);
+    htPrefetchLine(&p.segment->table[p.home]);
 }
 
 uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv) {
@@ -97,7 +97,7 @@ static void hashtableWalkSegment(struct hashtableIterator *it, segment *s) {
     it->slot = it->near = it->far = 0;
     if (it->pass == hashtableWalkPassesOf(it->ht)) {
         it->bucket = n;
-        it->left = lengthOf(s) - n;
+        it->left = htLengthOf(s) - n;
         return;
     }
     uint32_t start = hashtableWalkPassStart(it->ht, n, it->pass);
@@ -111,8 +111,8 @@ static void hashtableWalkSegment(struct hashtableIterator *it, segment *s) {
 /* Goes on to the next segment, or the next pass; false at the end. */
 static bool hashtableWalkOn(struct hashtableIterator *it) {
     const hashtable *ht = it->ht;
-    uint32_t size = directorySize(ht);
-    if (!hasTable(ht)) return false;
+    uint32_t size = htDirectorySize(ht);
+    if (!htHasTable(ht)) return false;
     if (it->visited == size) {
         if (it->pass == hashtableWalkPassesOf(ht)) return false;
         it->pass++;
@@ -120,7 +120,7 @@ static bool hashtableWalkOn(struct hashtableIterator *it) {
     }
     it->visited++;
     if (ht->bits) it->index = (it->index + ((uint32_t)((uint64_t)size * 618 / 1000) | 1)) & (size - 1);
-    segment *s = segmentAt(ht, it->index);
+    segment *s = htSegmentAt(ht, it->index);
     if (s) hashtableWalkSegment(it, s);
     return true;
 }
@@ -136,13 +136,13 @@ bool hashtableNext(struct hashtableIterator *it, void **entry) {
             if (!hashtableWalkOn(it)) return false;
         const bucket *table = it->segment->table, *b = &table[it->bucket];
         if (it->slot == 0 && it->far) {
-            hashtablePrefetchLine(&table[hashtableWalkBucketAhead(it, it->far)]);
-            prefetchEntries(&table[hashtableWalkBucketAhead(it, it->near)]);
+            htPrefetchLine(&table[hashtableWalkBucketAhead(it, it->far)]);
+            htPrefetchEntries(&table[hashtableWalkBucketAhead(it, it->near)]);
         }
         while (it->slot < SLOTS) {
             unsigned i = it->slot++;
             if (!b->tags[i]) continue;
-            *entry = entryAt(b, i);
+            *entry = htEntryAt(b, i);
             return true;
         }
         it->bucket = it->pass == hashtableWalkPassesOf(it->ht) ? it->bucket + 1
@@ -162,24 +162,24 @@ void hashtableStopIterator(struct hashtableIterator *it) {
 /* Returns the bucket of a hash drawn at random. */
 static segment *hashtableWalkRandomBucket(const hashtable *ht, uint32_t *i) {
     uint64_t salted = randomU64();
-    segment *s = segmentOf(ht, salted);
-    *i = homeOf(s, subOf(s, salted));
+    segment *s = htSegmentOf(ht, salted);
+    *i = htHomeOf(s, htSubOf(s, salted));
     return s;
 }
 
 /* Returns the next bucket, cyclic over all segments. */
 static segment *hashtableWalkStepAround(const hashtable *ht, segment *s, uint32_t *i) {
-    if (++*i < lengthOf(s)) return s;
+    if (++*i < htLengthOf(s)) return s;
     *i = 0;
     if (!ht->bits) return s;
-    return &ht->segments[(indexOf(ht, s) + (1U << (ht->bits - s->depth))) & (directorySize(ht) - 1)];
+    return &ht->segments[(htIndexOf(ht, s) + (1U << (ht->bits - s->depth))) & (htDirectorySize(ht) - 1)];
 }
 
 static unsigned hashtableWalkRandomSlotOf(const bucket *b) {
-    slotSet set = usedSlots(b);
+    slotSet set = htUsedSlots(b);
     uint64_t skip = randomBelow((unsigned)__builtin_popcountll(set));
     while (skip--) set &= set - 1;
-    return slotOfBit(set);
+    return htSlotOfBit(set);
 }
 
 /* Returns the place of an entry that is only read: home and passed are not filled in. */
@@ -188,9 +188,9 @@ static struct probePlace hashtableWalkQuickPlace(const hashtable *ht) {
     segment *s = NULL;
     for (unsigned try = 0; try < RANDOM_TRIES; try++) {
         s = hashtableWalkRandomBucket(ht, &i);
-        if (!isEmptyBucket(&s->table[i])) break;
+        if (!htBucketIsEmpty(&s->table[i])) break;
     }
-    while (isEmptyBucket(&s->table[i])) s = hashtableWalkStepAround(ht, s, &i);
+    while (htBucketIsEmpty(&s->table[i])) s = hashtableWalkStepAround(ht, s, &i);
     return (struct probePlace){
         .segment = s, .bucket = &s->table[i], .slot = hashtableWalkRandomSlotOf(&s->table[i])};
 }
@@ -199,7 +199,7 @@ void *hashtableRandomEntry(hashtable *ht) {
     if (!ht->used) return NULL;
     hashtableHurryShrink(ht);
     struct probePlace p = hashtableWalkQuickPlace(ht);
-    return entryAt(p.bucket, p.slot);
+    return htEntryAt(p.bucket, p.slot);
 }
 
 /* Fair draws. A slot is drawn until one is in use, so all entries are exactly as likely. Of many segments, as
@@ -221,10 +221,10 @@ static __thread struct {
  * it. False: there is no such bucket. */
 static inline bool hashtableWalkDrawnPlace(const hashtable *ht, uint64_t number, struct probePlace *p) {
     _Static_assert(HASHTABLE_DEPTH_MOST <= 24, "the bits for the segment");
-    uint64_t length = ht->bits ? 1ULL << ht->longest : lengthOf(&ht->one);
+    uint64_t length = ht->bits ? 1ULL << ht->longest : htLengthOf(&ht->one);
     uint64_t slot = (uint64_t)(((unsigned __int128)(number << 24) * (length * SLOTS)) >> 64);
-    const segment *s = segmentAt(ht, ht->bits ? (uint32_t)(number >> (64 - ht->bits)) : 0);
-    if (!s || slot / SLOTS >= lengthOf(s)) return false;
+    const segment *s = htSegmentAt(ht, ht->bits ? (uint32_t)(number >> (64 - ht->bits)) : 0);
+    if (!s || slot / SLOTS >= htLengthOf(s)) return false;
     p->segment = s;
     p->bucket = &s->table[slot / SLOTS];
     p->slot = slot % SLOTS;
@@ -239,17 +239,17 @@ static inline bool hashtableWalkFairTry(const hashtable *ht, struct probePlace *
     }
     uint64_t *at = &draws.number[draws.next++ % DRAWS_AHEAD], number = *at;
     *at = randomU64();
-    if (hashtableWalkDrawnPlace(ht, *at, &later)) hashtablePrefetchLine(later.bucket);
+    if (hashtableWalkDrawnPlace(ht, *at, &later)) htPrefetchLine(later.bucket);
     if (hashtableWalkDrawnPlace(ht, draws.number[(draws.next + DRAWS_AHEAD / 2) % DRAWS_AHEAD], &later) &&
         later.bucket->tags[later.slot])
-        hashtablePrefetchLine(entryAt(later.bucket, later.slot));
+        htPrefetchLine(htEntryAt(later.bucket, later.slot));
     return hashtableWalkDrawnPlace(ht, number, p) && p->bucket->tags[p->slot];
 }
 
 static struct probePlace hashtableWalkFairPlace(hashtable *ht) {
     struct probePlace p;
     hashtableHurryShrink(ht);
-    if (!ht->bits && lengthOf(&ht->one) == 1)
+    if (!ht->bits && htLengthOf(&ht->one) == 1)
         return (struct probePlace){
             .segment = &ht->one, .bucket = ht->one.table, .slot = hashtableWalkRandomSlotOf(ht->one.table)};
     for (unsigned try = 0; try < 16 * RANDOM_TRIES; try++)
@@ -260,25 +260,25 @@ static struct probePlace hashtableWalkFairPlace(hashtable *ht) {
 void *hashtableFairRandomEntry(hashtable *ht) {
     if (!ht->used) return NULL;
     struct probePlace p = hashtableWalkFairPlace(ht);
-    return entryAt(p.bucket, p.slot);
+    return htEntryAt(p.bucket, p.slot);
 }
 
 /* Returns the home of the entry at this place, in bucket `at`. */
 static uint32_t hashtableWalkHomeOfSlot(const hashtable *ht, const struct probePlace *p, uint32_t at) {
     const segment *s = p->segment;
     const bucket *b = p->bucket;
-    if (likely(knowsSubs(s, at)))
-        return homeOf(s, subOfSlot(s, b->tags[p->slot], wordAt(b, p->slot), subsEnd(s, at)));
-    return homeOf(s, subOf(s, hashtableSalted(ht, hashOfEntry(ht, entryAt(b, p->slot)))));
+    if (likely(htKnowsSubs(s, at)))
+        return htHomeOf(s, htSubOfSlot(s, b->tags[p->slot], htWordAt(b, p->slot), htSubsEnd(s, at)));
+    return htHomeOf(s, htSubOf(s, htSalted(ht, htHashEntry(ht, htEntryAt(b, p->slot)))));
 }
 
 void *hashtablePopFairRandom(hashtable *ht) {
     if (!ht->used) return NULL;
     struct probePlace p = hashtableWalkFairPlace(ht);
     uint32_t at = (uint32_t)(p.bucket - p.segment->table);
-    struct probe probe = probeFrom(hashtableWalkHomeOfSlot(ht, &p, at));
+    struct probe probe = htProbeFrom(hashtableWalkHomeOfSlot(ht, &p, at));
     while (unlikely(probe.at != at)) {
-        bool more = probeNext(p.segment, &probe);
+        bool more = htProbeNext(p.segment, &probe);
         serverAssert(more);
     }
     p.home = probe.home;
@@ -296,9 +296,9 @@ size_t hashtableSample(hashtable *ht, void **dst, size_t count) {
     i = start;
     do {
         const bucket *b = &s->table[i];
-        for (slotSet set = usedSlots(b); set && n < count; set &= set - 1) {
-            dst[n] = entryAt(b, slotOfBit(set));
-            hashtablePrefetchLine(dst[n++]);
+        for (slotSet set = htUsedSlots(b); set && n < count; set &= set - 1) {
+            dst[n] = htEntryAt(b, htSlotOfBit(set));
+            htPrefetchLine(dst[n++]);
         }
         s = hashtableWalkStepAround(ht, s, &i);
     } while (n < count && (s != first || i != start));

@@ -216,7 +216,7 @@ static unsigned char *lpGrow(unsigned char *lp, size_t bytes) {
 
 /* Releases the unused end of a shrunk listpack, but not so eagerly that a push and a pop would each
  * reallocate. */
-static unsigned char *lpGiveBackSlack(unsigned char *lp, size_t bytes) {
+static unsigned char *lpFreeSlack(unsigned char *lp, size_t bytes) {
     if (lp == scratch.bytes) return lp;
     size_t usable = zmallocSize(lp);
     return usable - bytes > usable / 4 ? lpShrinkToFit(lp) : lp;
@@ -230,7 +230,7 @@ static unsigned char *lpSplice(unsigned char *lp, size_t offset, size_t old, siz
     if (new > old) lp = lpGrow(lp, after);
     if (new != old) memmove(lp + offset + new, lp + offset + old, before - offset - old);
     lpStoreLE(lp, after, 4);
-    return new < old ? lpGiveBackSlack(lp, after) : lp;
+    return new < old ? lpFreeSlack(lp, after) : lp;
 }
 
 static unsigned char *lpInsertEntry(unsigned char *lp, const struct lpEntry *e, unsigned char *p, int where,

@@ -369,15 +369,15 @@ uint64_t qlDeleteRange(struct quicklist *ql, uint64_t start, uint64_t num) {
 
 /* ---- Cursors ---- */
 
-static void qlLeave(struct qlCursor *cur) {
+static void qlLeaveNode(struct qlCursor *cur) {
     if (cur->changed) qlSettle(cur->ql, cur->node);
     zfree(cur->copy);
     cur->copy = NULL;
     cur->changed = false;
 }
 
-static void qlEnter(struct qlCursor *cur, struct qlNode *n) {
-    qlLeave(cur);
+static void qlEnterNode(struct qlCursor *cur, struct qlNode *n) {
+    qlLeaveNode(cur);
     cur->node = n;
     cur->copy = n->compressed ? qlUnpack(n) : NULL;
     cur->data = n->compressed ? cur->copy : n->data;
@@ -396,7 +396,7 @@ static void qlToLast(struct qlCursor *cur) {
 }
 
 static void qlToEnd(struct qlCursor *cur) {
-    qlLeave(cur);
+    qlLeaveNode(cur);
     cur->node = NULL;
     cur->p = NULL;
     cur->at = 0;
@@ -413,7 +413,7 @@ static void qlOwn(struct qlCursor *cur) {
 void qlCursorStart(struct qlCursor *cur, struct quicklist *ql, enum qlEnd end) {
     *cur = (struct qlCursor){.ql = ql, .gap = true};
     if (end == QL_TAIL || !ql->head) return;
-    qlEnter(cur, ql->head);
+    qlEnterNode(cur, ql->head);
     qlToFirst(cur);
     cur->gap = true;
 }
@@ -422,7 +422,7 @@ bool qlCursorSeek(struct qlCursor *cur, struct quicklist *ql, int64_t index) {
     uint64_t at = index < 0 ? (uint64_t)index + ql->count : (uint64_t)index;
     *cur = (struct qlCursor){.ql = ql, .gap = true};
     if (at >= ql->count) return false;
-    qlEnter(cur, qlNodeAt(ql, &at));
+    qlEnterNode(cur, qlNodeAt(ql, &at));
     cur->p = cur->node->plain ? cur->data : lpSeek(cur->data, (long)at);
     cur->at = (uint32_t)at;
     cur->gap = false;
@@ -430,7 +430,7 @@ bool qlCursorSeek(struct qlCursor *cur, struct quicklist *ql, int64_t index) {
 }
 
 void qlCursorClose(struct qlCursor *cur) {
-    qlLeave(cur);
+    qlLeaveNode(cur);
     cur->node = NULL;
 }
 
@@ -439,7 +439,7 @@ static bool qlToFirstOf(struct qlCursor *cur, struct qlNode *n) {
         qlToEnd(cur);
         return false;
     }
-    qlEnter(cur, n);
+    qlEnterNode(cur, n);
     qlToFirst(cur);
     return true;
 }
@@ -470,7 +470,7 @@ bool qlPrev(struct qlCursor *cur) {
         return true;
     }
     if (prev) {
-        qlEnter(cur, prev);
+        qlEnterNode(cur, prev);
         qlToLast(cur);
         return true;
     }
@@ -508,7 +508,7 @@ void qlDelete(struct qlCursor *cur) {
     }
     struct qlNode *next = n->next;
     cur->changed = false;
-    qlLeave(cur);
+    qlLeaveNode(cur);
     qlUnlinkAndFree(cur->ql, n);
     qlSettleEnds(cur->ql);
     cur->node = NULL;

@@ -2,23 +2,23 @@
 /* zbtree.c - the B+ tree as a whole; contract, layout and arithmetic are in zbtree.h.
  *
  *     zbtree_leaf.c    elements in a leaf        zbtree_inner.c   counts and separators above them
- *     zbtree_map.c     members to leaves         here             which leaf changes its size, when, and who
- *                                                                 has to be told
+ *     zbtree_map.c     members to leaves         zbtree.c         which leaf changes its size, and when
  *
- * Three forms. A tree begins with its only leaf in the same allocation, so that a small set is one allocation
- * and its first element is two cache lines away. The first split makes leaves of their own; the split to more
- * than ZBT_MAP_LEAVES puts the map behind the tree instead. Both move the tree. Nothing points at it. */
+ * A tree has three forms. At first its only leaf is in the same allocation, so that a small set is one
+ * allocation and its first element is two cache lines away. The first split gives leaves their own
+ * allocations; the split to more than ZBT_MAP_LEAVES puts the map behind the tree instead. Both move the
+ * tree; nothing in it points to it. */
 #include "ds/zbtree_private.h"
 
-#define GUESSED_BYTES 12   /* of an element, before any is seen */
-#define MAP_PRESIZE   4096 /* elements expected, from which on there is a map from the start */
-#define SPARE         2    /* a leaf made anew has room for so many more elements */
-#define GARBAGE_KEPT  8u   /* a leaf that grows keeps its garbage if it is up to this part of its bytes */
+#define GUESSED_BYTES 12   /* bytes of an element, before any is known */
+#define MAP_PRESIZE   4096 /* expected elements from which on there is a map from the start */
+#define SPARE         2    /* a rebuilt leaf has space for this many more elements */
+#define GARBAGE_KEPT  8u   /* a growing leaf keeps its garbage up to this part of its bytes */
 
 /* ---- Leaves ---- */
 
 /* Returns the bytes in front of a leaf in its allocation. */
-static inline size_t zbtInFront(const zbtree *t) {
+static inline size_t zbtBytesBeforeLeaf(const zbtree *t) {
     return t->form == ZBT_ONE_LEAF ? sizeof *t : 0;
 }
 
@@ -29,7 +29,7 @@ static struct zbtLeaf *zbtLeafNew(size_t need, struct zbtPacking p, unsigned lea
     return l;
 }
 
-/* Makes a tree with an empty leaf behind it. */
+/* Makes a tree followed by an empty leaf. */
 static zbtree *zbtTreeNew(size_t need, struct zbtPacking p, unsigned least, unsigned each) {
     size_t size = zmallocGoodSize(sizeof(zbtree) + need);
     zbtree *t = zmalloc(size);
@@ -63,7 +63,7 @@ static void zbtLinkBetween(zbtree *t, struct zbtLeaf *prev, struct zbtLeaf *l, s
         t->last = l;
 }
 
-/* Puts `now` in the place of a leaf; the old one is not freed. */
+/* Replaces a leaf by `now`; the old one is not freed. */
 static void zbtReplaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) {
     now->id = old->id;
     now->table = old->table;
@@ -74,26 +74,26 @@ static void zbtReplaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) 
 }
 
 /* Copies all elements; `whole`: with the garbage, unchanged. */
-static void zbtTakeOver(struct zbtLeaf *now, const struct zbtLeaf *l, bool whole) {
+static void zbtCopyElements(struct zbtLeaf *now, const struct zbtLeaf *l, bool whole) {
     if (whole)
         zbtLeafTakeAll(now, l);
     else
         zbtLeafTake(now, l, 0, l->count);
 }
 
-/* Moves a leaf to an allocation of `need` bytes, and the tree with it when the leaf lies behind the tree. */
+/* Moves a leaf to an allocation of `need` bytes, with the tree if they share their allocation. */
 static struct zbtLeaf *zbtRebuild(zbtree **tp, struct zbtLeaf *l, size_t need, struct zbtPacking p,
                                   unsigned least, unsigned each, bool whole) {
     zbtree *t = *tp;
     if (t->form != ZBT_ONE_LEAF) {
         struct zbtLeaf *now = zbtLeafNew(need, p, least, each);
-        zbtTakeOver(now, l, whole);
+        zbtCopyElements(now, l, whole);
         zbtReplaceLeaf(t, l, now);
         zbtLeafFree(l);
         return now;
     }
     zbtree *moved = zbtTreeNew(need, p, least, each);
-    zbtTakeOver(moved->first, l, whole);
+    zbtCopyElements(moved->first, l, whole);
     moved->length = t->length;
     moved->bigs = t->bigs;
     zbtTreeFreeHeader(t);
@@ -112,7 +112,7 @@ static bool zbtRegrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const stru
     unsigned count = old->count + 1u;
     struct zbtPacking p = zbtPack(old, 0, old->count, it, slot);
     size_t bytes = (size_t)old->heap - old->garbage + zbtItemBytes(it);
-    size_t need = zbtLeafNeed(count, bytes, p.width), most = zbtLeafMost(count) - zbtInFront(*tp);
+    size_t need = zbtLeafNeed(count, bytes, p.width), most = zbtLeafMaxSize(count) - zbtBytesBeforeLeaf(*tp);
     if (need > most || count > ZBT_LEAF_SLOTS) return false;
     bool whole = p.width == old->width && p.base == old->base && old->garbage * GARBAGE_KEPT <= old->heap &&
                  need + old->garbage <= most;
@@ -123,8 +123,8 @@ static bool zbtRegrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const stru
     return true;
 }
 
-/* Moves the leaf behind the tree to an allocation of its own. */
-static void zbtSetApart(zbtree **tp) {
+/* Moves the tree's only leaf to its own allocation. */
+static void zbtSeparateLeaf(zbtree **tp) {
     zbtree *t = *tp, *apart = zmalloc(sizeof *t);
     struct zbtLeaf *old = t->first;
     size_t bytes = (size_t)old->heap - old->garbage;
@@ -140,21 +140,22 @@ static void zbtSetApart(zbtree **tp) {
 
 /* ---- Splitting ---- */
 
-/* Returns the slot with half of the bytes before it. */
-static unsigned zbtMiddleOf(const struct zbtLeaf *l) {
+/* Returns the slot before which half of the bytes are. */
+static unsigned zbtFindMiddle(const struct zbtLeaf *l) {
     unsigned half = zbtLeafBytes(l, 0, l->count) + l->count * (3u + l->width), sum = 0, i = 0;
     for (half /= 2; i + 1u < l->count && sum < half; i++) sum += zbtLeafBytes(l, i, i + 1) + 3u + l->width;
     return i ? i : 1;
 }
 
 /* Makes a leaf of the elements [from, to), with space for the element that goes there. */
-static struct zbtLeaf *zbtPartOf(const struct zbtLeaf *l, unsigned from, unsigned to,
-                                 const struct zbtItem *more, unsigned slot) {
+static struct zbtLeaf *zbtCopyPart(const struct zbtLeaf *l, unsigned from, unsigned to,
+                                   const struct zbtItem *more, unsigned slot) {
     struct zbtPacking p = zbtPack(l, from, to, more, slot);
     size_t bytes = zbtLeafBytes(l, from, to) + (more ? zbtItemBytes(more) : 0);
     unsigned count = to - from + (more != NULL), each = zbtBytesEach(count, bytes, p.width);
     size_t wanted = zbtLeafNeed(count, bytes, p.width) + SPARE * each;
-    if (wanted > ZBT_LEAF_MAX) { /* the one more needs wider scores: it will come back for another split */
+    if (wanted >
+        ZBT_LEAF_MAX) { /* the additional element needs wider scores: a later split makes space for it */
         p = zbtPack(l, from, to, NULL, 0);
         wanted = ZBT_LEAF_MAX;
         count = to - from;
@@ -166,10 +167,10 @@ static struct zbtLeaf *zbtPartOf(const struct zbtLeaf *l, unsigned from, unsigne
 }
 
 static void zbtSplitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
-    unsigned middle = zbtMiddleOf(l);
+    unsigned middle = zbtFindMiddle(l);
     bool goes_left = slot <= middle;
-    struct zbtLeaf *left = zbtPartOf(l, 0, middle, goes_left ? it : NULL, slot);
-    struct zbtLeaf *right = zbtPartOf(l, middle, l->count, goes_left ? NULL : it, slot);
+    struct zbtLeaf *left = zbtCopyPart(l, 0, middle, goes_left ? it : NULL, slot);
+    struct zbtLeaf *right = zbtCopyPart(l, middle, l->count, goes_left ? NULL : it, slot);
     zbtReplaceLeaf(t, l, left);
     zbtLinkBetween(t, left, right, left->next);
     zbtAttach(t, left->parent, left, left->count, right, right->count, zbtScore((struct zbtPos){right, 0}),
@@ -182,7 +183,7 @@ static void zbtSplitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const stru
     zbtLeafFree(l);
 }
 
-/* Makes an empty leaf at an end of the set, for an element that goes there. The full one stays full. */
+/* Makes an empty leaf at an end of the set, for an element that belongs there. The full one stays full. */
 static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at_end) {
     struct zbtLeaf *full = at_end ? t->last : t->first;
     struct zbtPacking p = zbtPack(full, 0, 0, it, 0);
@@ -203,7 +204,7 @@ static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at
     return fresh;
 }
 
-/* ---- The map comes and goes ---- */
+/* ---- Creating and removing the map ---- */
 
 static zbtree *zbtMakeMap(zbtree *t, size_t entries) {
     t = zrealloc(t, sizeof *t + sizeof(struct zbtMap));
@@ -218,7 +219,7 @@ static zbtree *zbtDropMap(zbtree *t) {
     return zrealloc(t, sizeof *t);
 }
 
-/* ---- Putting in ---- */
+/* ---- Inserting ---- */
 
 static inline bool zbtIsLastLeft(const zbtree *t, const struct zbtTarget *target) {
     const struct zbtLeaf *l = t->last;
@@ -227,7 +228,7 @@ static inline bool zbtIsLastLeft(const zbtree *t, const struct zbtTarget *target
     return zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, target);
 }
 
-/* zbtSeekInsert, but without a search when the element is appended. */
+/* Like zbtSeekInsert, but without a search when the element is appended. */
 static struct zbtPos zbtSeekForInsert(zbtree *t, const struct zbtTarget *target) {
     if (!zbtIsLastLeft(t, target)) return zbtSeekInsert(t, target);
     zbtAddCounts(t->last, 1);
@@ -237,7 +238,7 @@ static struct zbtPos zbtSeekForInsert(zbtree *t, const struct zbtTarget *target)
 /* Splits a full leaf that cannot grow. Returns the leaf for the element; NULL: search again. */
 static struct zbtLeaf *zbtMakeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slot, const struct zbtItem *it) {
     if ((*tp)->form == ZBT_ONE_LEAF) {
-        zbtSetApart(tp);
+        zbtSeparateLeaf(tp);
         l = (*tp)->first;
     }
     zbtree *t = *tp;
@@ -253,7 +254,7 @@ static struct zbtLeaf *zbtMakeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slo
     return l;
 }
 
-/* Puts the element into the slot when l has space or can get it; NULL: search again. */
+/* Puts the element into the slot if l has space or can get it; NULL: search again. */
 static inline struct zbtLeaf *zbtPutAt(zbtree **tp, struct zbtLeaf *l, unsigned slot,
                                        const struct zbtItem *it) {
     if (!zbtLeafHasRoom(l, it) && !zbtRegrow(tp, &l, slot, it)) l = zbtMakeRoom(tp, l, &slot, it);
@@ -261,7 +262,7 @@ static inline struct zbtLeaf *zbtPutAt(zbtree **tp, struct zbtLeaf *l, unsigned 
     return l;
 }
 
-static zbtree *zbtNoteInserted(zbtree *t, const struct zbtLeaf *l, uint64_t hash) {
+static zbtree *zbtCountInserted(zbtree *t, const struct zbtLeaf *l, uint64_t hash) {
     t->length++;
     if (t->form == ZBT_MAPPED) {
         zbtMapAdd(zbtMapOf(t), l, hash);
@@ -279,7 +280,7 @@ static zbtree *zbtInsertItem(zbtree *t, const struct zbtItem *it, uint64_t hash)
         struct zbtPos p = zbtSeekForInsert(t, &target);
         l = zbtPutAt(&t, p.leaf, p.slot, it);
     } while (unlikely(!l));
-    return zbtNoteInserted(t, l, hash);
+    return zbtCountInserted(t, l, hash);
 }
 
 static struct zbtItem zbtItemOf(zbtree *t, double score, struct str member, uint64_t hash) {
@@ -293,7 +294,7 @@ static struct zbtItem zbtItemOf(zbtree *t, double score, struct str member, uint
     return it;
 }
 
-/* ---- Taking out ---- */
+/* ---- Removing ---- */
 
 static void zbtRemoveLeaf(zbtree *t, struct zbtLeaf *l) {
     if (t->form == ZBT_MAPPED) zbtMapDropLeaf(zbtMapOf(t), l);
@@ -317,7 +318,7 @@ static struct zbtPacking zbtPackBoth(const struct zbtLeaf *a, const struct zbtLe
                        : zbtPack(a, 0, a->count, &last, a->count);
 }
 
-/* Joins a and b = a->next to one leaf, which takes the place of a and, in the map, that of the larger one. */
+/* Joins a and b = a->next to one leaf, which replaces a and, in the map, the larger one. */
 static void zbtJoinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct zbtLeaf *both) {
     struct zbtLeaf *keep = a->count >= b->count ? a : b, *gone = keep == a ? b : a;
     unsigned seam = a->count;
@@ -348,27 +349,27 @@ static void zbtJoinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struc
 static bool zbtMergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
     if (!a || !b || a->parent != b->parent) return false;
     unsigned count = (unsigned)a->count + b->count;
-    if (count > ZBT_LEAF_SLOTS || zbtLeafLive(a) + zbtLeafLive(b) > zbtLeafMost(count)) return false;
+    if (count > ZBT_LEAF_SLOTS || zbtLeafLive(a) + zbtLeafLive(b) > zbtLeafMaxSize(count)) return false;
     size_t bytes = (size_t)a->heap - a->garbage + b->heap - b->garbage;
     struct zbtPacking p = zbtPackBoth(a, b);
     size_t need = zbtLeafNeed(count, bytes, p.width);
-    if (need > zbtLeafMost(count) * 3 / 4) return false;
+    if (need > zbtLeafMaxSize(count) * 3 / 4) return false;
     zbtJoinLeaves(t, a, b, zbtLeafNew(need, p, count, zbtBytesEach(count, bytes, p.width)));
     return true;
 }
 
-/* Moves the leaf to a smaller allocation when that is worth the copying. */
+/* Moves the leaf to a smaller allocation if that is worth the copying. */
 static void zbtShrinkLeaf(zbtree **tp, struct zbtLeaf *l) {
     struct zbtPacking p = zbtPack(l, 0, l->count, NULL, 0);
-    size_t bytes = (size_t)l->heap - l->garbage, front = zbtInFront(*tp), size = front + l->size;
+    size_t bytes = (size_t)l->heap - l->garbage, front = zbtBytesBeforeLeaf(*tp), size = front + l->size;
     unsigned each = zbtBytesEach(l->count, bytes, p.width);
     size_t need = zbtLeafNeed(l->count, bytes, p.width) + SPARE * each;
     if (zmallocGoodSize(front + need) * 4 <= size * 3) zbtRebuild(tp, l, need, p, l->count, each, false);
 }
 
-/* Joins or shrinks a leaf after elements were removed. Leaves at the ends stay, as they will be emptied or
- * filled. */
-static zbtree *zbtSettle(zbtree *t, struct zbtLeaf *l) {
+/* Joins or shrinks a leaf after elements were removed. Leaves at the ends stay, since they will soon be
+ * emptied or filled. */
+static zbtree *zbtShrinkOrJoin(zbtree *t, struct zbtLeaf *l) {
     if (!l->count) {
         if (t->leaves > 1) zbtRemoveLeaf(t, l);
     } else if (unlikely(zbtLeafLive(l) * 8 < (size_t)l->size * 5)) {
@@ -382,11 +383,11 @@ static zbtree *zbtSettle(zbtree *t, struct zbtLeaf *l) {
 }
 
 /* Removes the elements [from, to) of a leaf, which are no longer in the map. */
-static zbtree *zbtTakeOut(zbtree *t, struct zbtLeaf *l, unsigned from, unsigned to) {
+static zbtree *zbtRemoveRun(zbtree *t, struct zbtLeaf *l, unsigned from, unsigned to) {
     zbtLeafDrop(l, from, to);
     zbtAddCounts(l, -(int64_t)(to - from));
     t->length -= to - from;
-    return zbtSettle(t, l);
+    return zbtShrinkOrJoin(t, l);
 }
 
 static struct zbtBig *zbtBigAt(const struct zbtLeaf *l, unsigned slot) {
@@ -403,7 +404,7 @@ static void zbtFreeBigs(const struct zbtLeaf *l, unsigned from, unsigned to, uin
     }
 }
 
-/* ---- Life ---- */
+/* ---- Creating, copying, freeing ---- */
 
 zbtree *zbtCreate(size_t entries) {
     struct zbtPacking none = {0, 1};
@@ -447,7 +448,7 @@ static void zbtCopyBigs(struct zbtLeaf *l) {
     }
 }
 
-/* Copies the node and all below it; leaves are linked to those copied before. */
+/* Copies the node and everything below it; leaves are linked to those copied before. */
 static void *zbtCopyNode(zbtree *t, const void *node, int level, struct zbtInner *parent) {
     if (level == 0) {
         const struct zbtLeaf *l = node;
@@ -618,11 +619,11 @@ zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash) {
     struct zbtItem it = zbtItemOf(t, score, member, hash);
     zbtAddCounts(t->first, 1);
     struct zbtLeaf *l = zbtPutAt(&t, t->first, 0, &it);
-    return l ? zbtNoteInserted(t, l, hash) : zbtInsertItem(t, &it, hash);
+    return l ? zbtCountInserted(t, l, hash) : zbtInsertItem(t, &it, hash);
 }
 
-/* Tells whether the element at `slot` is on the right side of a score and member that will be in front of
- * it or (behind) behind it. */
+/* Returns whether the element at `slot` is on the correct side of a score and member that will be before
+ * it or (behind) after it. */
 static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, double score, struct zbtPos p,
                                   bool behind) {
     double beside = zbtScoreOf(zbtSlot(l, slot), l->width, l->base);
@@ -631,8 +632,8 @@ static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, double
     return behind ? cmp > 0 : cmp < 0;
 }
 
-/* Sets a new score that keeps the element between its neighbours in the leaf. Only the neighbour that it
- * comes nearer to can be passed. */
+/* Sets a new score that keeps the element between its neighbours in the leaf. Only the neighbour in the
+ * direction of the change can be passed. */
 static inline bool zbtRescoreInSlot(struct zbtPos p, double score) {
     const struct zbtLeaf *l = p.leaf;
     if (!zbtLeafFits(l, score)) return false;
@@ -646,7 +647,8 @@ static inline bool zbtRescoreInSlot(struct zbtPos p, double score) {
     return true;
 }
 
-/* Sets a new score that keeps the element in its leaf. False: it leaves it, or that cannot be told here. */
+/* Sets a new score that keeps the element in its leaf. Returns false if it leaves the leaf, or if that
+ * would need the neighbour leaf's elements. */
 static bool zbtRescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
     struct zbtLeaf *l = p.leaf;
     unsigned last = l->count - 1u;
@@ -656,13 +658,14 @@ static bool zbtRescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
     if (l->next && it->score >= zbtScore((struct zbtPos){l, last})) return false;
     unsigned to = zbtLeafSearch(l, &target);
     if (to > p.slot) to--;
-    /* At an edge it would have to be told from the neighbour leaf's elements, unless it moves inward. */
+    /* At an edge of the leaf the neighbour leaf's elements would decide, unless the element moves
+     * inward. */
     if ((to == 0 && p.slot && l->prev) || (to == last && p.slot != last && l->next)) return false;
     zbtLeafRescore(l, p.slot, to, it->score);
     return true;
 }
 
-/* Sets a new score that moves the element to another leaf, when neither leaf changes its size: then the
+/* Sets a new score that moves the element to another leaf, if neither leaf changes its size: then the
  * map's entry only gets another number. */
 static bool zbtMoveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uint64_t hash) {
     struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
@@ -692,7 +695,7 @@ static __attribute__((noinline)) zbtree *zbtMoveElement(zbtree *t, struct zbtPos
         it.member.ptr = bytes;
     }
     if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
-    return zbtInsertItem(zbtTakeOut(t, p.leaf, p.slot, p.slot + 1), &it, hash);
+    return zbtInsertItem(zbtRemoveRun(t, p.leaf, p.slot, p.slot + 1), &it, hash);
 }
 
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
@@ -705,7 +708,7 @@ zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash) {
     debugAssert(p.slot < p.leaf->count);
     if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
     zbtFreeBigs(p.leaf, p.slot, p.slot + 1, &t->bigs);
-    return zbtTakeOut(t, p.leaf, p.slot, p.slot + 1);
+    return zbtRemoveRun(t, p.leaf, p.slot, p.slot + 1);
 }
 
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
@@ -715,7 +718,7 @@ zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
         if (n > count) n = (unsigned)count;
         if (t->form == ZBT_MAPPED) zbtMapRemoveRun(zbtMapOf(t), p.leaf, p.slot, p.slot + n);
         zbtFreeBigs(p.leaf, p.slot, p.slot + n, &t->bigs);
-        t = zbtTakeOut(t, p.leaf, p.slot, p.slot + n);
+        t = zbtRemoveRun(t, p.leaf, p.slot, p.slot + n);
         count -= n;
     }
     return t;
@@ -731,23 +734,23 @@ uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {
 
 /* ---- Prefetching ---- */
 
-/* Prefetches the header and fp of a leaf that is not in the cache yet, and its first slot. */
-static inline void zbtFetchLeaf(const struct zbtLeaf *l) {
-    zbtFetch(l);
-    zbtFetch((const char *)l + 64);
-    zbtFetch((const char *)l + 128);
+/* Prefetches the header and fp of a leaf, and its first slot. */
+static inline void zbtPrefetchHeader(const struct zbtLeaf *l) {
+    zbtPrefetchLine(l);
+    zbtPrefetchLine((const char *)l + 64);
+    zbtPrefetchLine((const char *)l + 128);
 }
 
-/* Prefetches the first element; the last one is found when the header has arrived. */
+/* Prefetches the first element; the last one is found after the header has been fetched. */
 bool zbtPrefetchEnd(const zbtree *t, bool tail, int step) {
     const struct zbtLeaf *l = tail ? t->last : t->first;
     if (step == 1) {
-        zbtFetchLeaf(l);
-        zbtFetch((const char *)l + ZBT_LEAF_USUAL - (t->form == ZBT_ONE_LEAF ? sizeof *t : 0) - 16);
+        zbtPrefetchHeader(l);
+        zbtPrefetchLine((const char *)l + ZBT_LEAF_USUAL - (t->form == ZBT_ONE_LEAF ? sizeof *t : 0) - 16);
         return tail;
     }
-    zbtFetch(zbtSlot(l, l->count ? l->count - 1u : 0));
-    zbtFetch((const char *)l + l->size - l->heap);
+    zbtPrefetchLine(zbtSlot(l, l->count ? l->count - 1u : 0));
+    zbtPrefetchLine((const char *)l + l->size - l->heap);
     return false;
 }
 
@@ -761,7 +764,7 @@ bool zbtPrefetchLeaf(const zbtree *t, uint64_t hash, int step, const void **at) 
         l = zbtMapPeek(zbtMapOf(t), hash);
         if (!l) return false;
     }
-    zbtFetchLeaf(l);
+    zbtPrefetchHeader(l);
     *at = l;
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zbtree.h - ordered index of a sorted set: a packed B+ tree with order statistics, which also finds members.
+/* zbtree.h - ordered index of a sorted set: a packed B+ tree with order statistics, which also finds
+ * members.
  *
  *                  zbtree                       | root first last length .. | one leaf, or the member map |
  *                    |
@@ -18,19 +19,20 @@
  *                       w = 8: the double itself
  *     bytes   1 + len   length and member, in no order; from 255 bytes on: 255 and a pointer
  *
- * so inserting moves fp and slots of the elements behind, which is a few hundred bytes, and no members. Bytes
- * of erased members are garbage until the leaf is made anew. Leaves are not nodes of one size: they are grown
- * by the allocator's classes and shrunk again, so they are nine tenths full on average, whatever the order of
- * insertion. They grow up to LEAF_USUAL bytes; those of few elements, which are long, up to LEAF_MAX. A full
- * leaf is split in the middle; at the ends of the set it is left full, and a new one begun.
+ * Inserting moves fp and slots of the elements behind, a few hundred bytes, and no members. Bytes of
+ * erased members are garbage until the leaf is rebuilt. Leaves differ in size: they grow and shrink by
+ * the allocator's classes, so they are nine tenths full on average, whatever the order of insertion.
+ * They grow up to LEAF_USUAL bytes, leaves of few long elements up to LEAF_MAX. A full leaf is split in
+ * the middle; at the ends of the set it stays full, and a new one begins.
  *
- * Inner nodes. Separators are lower bounds, not copies of keys: all scores left of it <= separator <= all
- * scores at and right of it. Only splits set them; neither inserting nor erasing ever has to change one.
- * Equal scores are settled by the first member of the child in question.
+ * Inner nodes. Separators are lower bounds, not copies of keys: all scores left of it <= separator <=
+ * all scores at and right of it. Only splits set them; neither inserting nor erasing ever has to change
+ * one. Equal scores are decided by the first member of the child in question.
  *
- * Members. A set of up to MAP_LEAVES leaves has no index of members: their fp are scanned. Larger ones have a
- * map from hash to leaf: buckets of one cache line, 15 tags and 15 leaf numbers (zbtree_map.c). An entry
- * takes 4 bytes and knows neither member nor score: it only says which leaf to search for the fp.
+ * Members. A set of up to MAP_LEAVES leaves has no index of members: their fp are scanned. Larger ones
+ * have a map from hash to leaf: buckets of one cache line, 15 tags and 15 leaf numbers (zbtree_map.c).
+ * An entry takes 4 bytes and has neither member nor score: it only says in which leaf to search for the
+ * fp.
  *
  * Bytes, for members `member:<i>` scored i (sizes are allocator classes):
  *
@@ -46,9 +48,9 @@
  *
  * Doubles at random add 4 to 6 bytes (5 or 6 for the score, and leaves have fewer elements).
  *
- * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique; that is the
- * caller's duty, who has searched before inserting. Hashes are hashBytes() of the member; only the caller
- * knows whether it has one already. */
+ * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique: the
+ * caller searches before inserting. Hashes are hashBytes() of the member; the caller passes them, since
+ * it may have computed them already. */
 #pragma once
 
 #include <stdbool.h>
@@ -57,7 +59,7 @@
 
 #include "base/sds.h"
 #include "base/str.h"
-#include "ds/zskiplist.h" /* the ranges */
+#include "ds/zskiplist.h" /* for the ranges */
 
 typedef struct zbtree zbtree;
 struct zbtInner;
@@ -67,16 +69,16 @@ struct zbtInner;
 struct zbtLeaf {
     struct zbtLeaf *prev, *next;
     struct zbtInner *parent;
-    int64_t base;     /* of the scores, when width is not 8, or of their ordinals */
-    uint32_t id;      /* in the map; 0: there is no map */
+    int64_t base;     /* base of the scores (of their ordinals for widths 5 to 7); unused for width 8 */
+    uint32_t id;      /* leaf number in the map; 0 without a map */
     uint16_t heap;    /* bytes of members, at the end, with garbage */
     uint16_t garbage; /* bytes of erased members */
     uint16_t hole;    /* offset of an erased member that may be written over; 0: none */
-    uint16_t size;    /* of the whole leaf */
+    uint16_t size;    /* bytes of the whole leaf */
     uint8_t count;    /* elements */
     uint8_t cap;      /* length of the fp column; a multiple of 16 */
     uint8_t width;    /* bytes of a score */
-    uint8_t table;    /* of the map that knows its members */
+    uint8_t table;    /* the table of the map that has its members */
     uint8_t fp[];
 };
 _Static_assert(offsetof(struct zbtLeaf, fp) == 48, "no padding");
@@ -110,7 +112,7 @@ ZBT_INLINE double zbtOfOrdinal(int64_t ordinal) {
     memcpy(&score, &ordinal, 8);
     return score;
 }
-/* The lower `width` bytes are the first in memory. Bytes behind them are those of other columns. */
+/* Returns the lower `width` bytes at p as a number; the bytes after them belong to other columns. */
 ZBT_INLINE uint64_t zbtLowBytes(const uint8_t *p, unsigned width) {
     uint64_t x;
     memcpy(&x, p, 8);
@@ -119,7 +121,7 @@ ZBT_INLINE uint64_t zbtLowBytes(const uint8_t *p, unsigned width) {
 #endif
     return x & UINT64_MAX >> (64 - 8 * width);
 }
-/* For widths other than 1, 2 and 4. */
+/* Returns the score for widths other than 1, 2 and 4. */
 ZBT_INLINE double zbtWideScoreIn(const uint8_t *slot, unsigned width, int64_t base) {
     double score;
     if (width < 8) return zbtOfOrdinal((int64_t)((uint64_t)base + zbtLowBytes(slot + 2, width)));
@@ -148,7 +150,8 @@ ZBT_INLINE uint64_t zbtAboveIn(const uint8_t *slot, unsigned width) {
     return above;
 }
 static const uint32_t zbt_masks[5] = {0, 0xff, 0xffff, 0, 0xffffffff};
-/* zbtScore for a width that is not a constant. The bytes behind a short score belong to other columns. */
+/* Like zbtScore for a width that is not a constant. The bytes after a short score belong to other
+ * columns. */
 ZBT_INLINE double zbtScoreOf(const uint8_t *slot, unsigned width, int64_t base) {
     uint32_t above;
     if (__builtin_expect(width > 4, 0)) return zbtWideScoreIn(slot, width, base);
@@ -178,7 +181,7 @@ static inline double zbtScore(struct zbtPos p) {
 static inline struct str zbtMember(struct zbtPos p) {
     return zbtMemberIn(p.leaf, zbtSlot(p.leaf, p.slot));
 }
-/* Goes one element further; false at the end. */
+/* Moves to the next element, or the one before; false at the end. */
 static inline bool zbtStep(struct zbtPos *p, bool back) {
     if (back ? p->slot > 0 : p->slot + 1u < p->leaf->count) {
         p->slot += back ? -1u : 1u;
@@ -190,12 +193,13 @@ static inline bool zbtStep(struct zbtPos *p, bool back) {
 }
 
 /* ---- Life ---- */
-zbtree *zbtCreate(size_t entries); /* expected number of elements; 0: not known */
-void zbtFree(zbtree *t);           /* on any thread */
+zbtree *zbtCreate(size_t entries); /* expected number of elements; 0 if unknown */
+void zbtFree(zbtree *t);           /* may be called on any thread */
 zbtree *zbtCopy(const zbtree *t);  /* O(n), without hashing */
 uint64_t zbtLength(const zbtree *t);
-size_t zbtMemory(const zbtree *t, size_t samples); /* usable bytes; so many leaves are looked at, 0: all */
-size_t zbtAllocations(const zbtree *t);            /* about; O(1) */
+size_t zbtMemory(const zbtree *t,
+                 size_t samples);       /* usable bytes, estimated from `samples` leaves; 0: from all */
+size_t zbtAllocations(const zbtree *t); /* approximate; O(1) */
 
 /* ---- Searching ---- */
 /* Finds a member; leaf NULL: there is none. O(1). */
@@ -211,11 +215,12 @@ bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zb
 
 /* ---- Changing: all return the tree, which may have moved ---- */
 zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash);
-zbtree *zbtAppend(zbtree *t, double score, struct str member); /* known to sort after all others */
-zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash); /* sorts before all others */
+zbtree *zbtAppend(zbtree *t, double score, struct str member); /* the element must sort after all others */
+zbtree *zbtPrepend(zbtree *t, double score, struct str member,
+                   uint64_t hash); /* the element must sort before all others */
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash);
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash);
-zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* by whole leaves where it can */
+zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* removes whole leaves where possible */
 
 /* SCAN, like hashtableScan: every element that is present during the whole scan is passed at least once.
  * Cursors have the same form; a set without a map is passed in one call. */
@@ -228,9 +233,9 @@ uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv);
 typedef void *zbtMoveFn(void *priv, void *ptr);
 zbtree *zbtMove(zbtree *t, uint64_t *cursor, zbtMoveFn *move, void *priv);
 
-/* Prefetch in steps: each reads what the previous one fetched. False: nothing more to fetch. Step 0 is for
- * the tree; then come the steps of an end of the set, or of a member. The steps remember the leaf in *at:
- * once it is set, the last step is zbtPrefetchElement. */
+/* Prefetch in steps: each reads what the previous one fetched; false when nothing is left to fetch. Step
+ * 0 is for the tree; then come the steps of an end of the set, or of a member. The steps keep the leaf
+ * in *at: once it is set, the last step is zbtPrefetchElement. */
 static inline void zbtPrefetchTree(const zbtree *t) {
     __builtin_prefetch(t);
     __builtin_prefetch((const char *)t + 64);
@@ -241,4 +246,4 @@ extern void (*zbtPrefetchElement)(const struct zbtLeaf *l, uint64_t hash);
 
 /* Appends shape, fill and depth as text: "leaves:3 depth:1 ...". O(leaves). */
 sds zbtStats(const zbtree *t, sds s);
-void zbtVerify(const zbtree *t); /* every invariant; asserts. For tests */
+void zbtVerify(const zbtree *t); /* asserts every invariant; for tests */

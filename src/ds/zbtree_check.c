@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zbtree_check.c - looking at a whole B+ tree: every invariant, for tests; and its shape, for DEBUG. */
+/* zbtree_check.c - walks over a whole B+ tree: verifies every invariant, for tests; and describes its
+ * shape, for DEBUG. */
 #include <math.h>
 
 #include "ds/zbtree_private.h"
@@ -7,7 +8,7 @@
 /* ---- Invariants ---- */
 
 /* Checks that holes are erased members inside the heap, and no more of them than the garbage has. */
-static void zbtreeCheckVerifyHoles(const struct zbtLeaf *l) {
+static void zbtVerifyHoles(const struct zbtLeaf *l) {
     unsigned sum = 0, size;
     for (unsigned offset = l->hole; offset; sum += size) {
         uint16_t next;
@@ -20,10 +21,10 @@ static void zbtreeCheckVerifyHoles(const struct zbtLeaf *l) {
     }
 }
 
-static void zbtreeCheckVerifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
+static void zbtVerifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
     unsigned live = 0;
     serverAssert(l->cap % 16 == 0 && l->count <= l->cap && l->count <= ZBT_LEAF_SLOTS);
-    serverAssert(zbtLeafNeed(l->count, 0, l->width) <= l->size); /* groups of fp are within */
+    serverAssert(zbtLeafNeed(l->count, 0, l->width) <= l->size); /* groups of fp are within the leaf */
     serverAssert(zbtSlot(l, l->count) + l->heap <= (uint8_t *)l + l->size);
     for (unsigned i = 0; i < l->count; i++) {
         const uint8_t *slot = zbtSlot(l, i), *bytes = zbtBytes(l, slot);
@@ -40,13 +41,13 @@ static void zbtreeCheckVerifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
         serverAssert(zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, &target));
     }
     serverAssert(live == (unsigned)l->heap - l->garbage);
-    zbtreeCheckVerifyHoles(l);
+    zbtVerifyHoles(l);
 }
 
-/* Checks a node and all below it; leaves are visited in order, and `*before` is the last one. Returns the
- * elements below. */
-static uint64_t zbtreeCheckVerifyNode(const void *node, int level, const struct zbtInner *parent, double low,
-                                      double high, const struct zbtLeaf **before, uint32_t *leaves) {
+/* Checks a node and everything below it; leaves are visited in order, and `*before` is the last one.
+ * Returns the number of elements below. */
+static uint64_t zbtVerifyNode(const void *node, int level, const struct zbtInner *parent, double low,
+                              double high, const struct zbtLeaf **before, uint32_t *leaves) {
     uint64_t sum = 0;
     if (level == 0) {
         const struct zbtLeaf *l = node;
@@ -78,7 +79,7 @@ static uint64_t zbtreeCheckVerifyNode(const void *node, int level, const struct 
         }
         serverAssert(i ? separators[i] >= separators[i - 1] : separators[i] == -INFINITY);
         double from = i ? separators[i] : low, to = i + 1u < n->count ? separators[i + 1] : high;
-        uint64_t below = zbtreeCheckVerifyNode(zbtChildren(n)[i], level - 1, n, from, to, before, leaves);
+        uint64_t below = zbtVerifyNode(zbtChildren(n)[i], level - 1, n, from, to, before, leaves);
         serverAssert(below == n->counts[i]);
         sum += below;
     }
@@ -89,10 +90,9 @@ void zbtVerify(const zbtree *t) {
     const struct zbtLeaf *last = NULL;
     uint64_t bigs = 0;
     uint32_t leaves = 0;
-    serverAssert(zbtreeCheckVerifyNode(t->root, t->height, NULL, -INFINITY, INFINITY, &last, &leaves) ==
-                 t->length);
+    serverAssert(zbtVerifyNode(t->root, t->height, NULL, -INFINITY, INFINITY, &last, &leaves) == t->length);
     serverAssert(t->last == last && !last->next && !t->first->prev && t->leaves == leaves);
-    for (const struct zbtLeaf *l = t->first; l; l = l->next) zbtreeCheckVerifyLeaf(l, &bigs);
+    for (const struct zbtLeaf *l = t->first; l; l = l->next) zbtVerifyLeaf(l, &bigs);
     serverAssert(bigs == t->bigs);
     serverAssert(t->form != ZBT_ONE_LEAF || t->root == t + 1);
     serverAssert(t->form == ZBT_MAPPED || t->leaves <= ZBT_MAP_LEAVES);

@@ -3,8 +3,8 @@
  *
  *     | parent, count, cap, level | counts[cap] | separators[cap + 1] | children[cap] |
  *
- *     separators[i], i > 0: all scores in children[i - 1] and before <= it <= all in children[i] and behind
- *     separators[0] is -inf, those from count on are NaN: so looking for those <= x needs no other bound
+ *     separators[i], i > 0: all scores in children[0 .. i - 1] <= it <= all scores in children[i ..]
+ *     separators[0] is -inf; those from count on are NaN, so a search for those <= x needs no other bound
  *
  * Only the root is smaller than ZBT_INNER_MAX: it grows from 4 to 12 to 36 children. */
 #include <math.h>
@@ -20,7 +20,7 @@ size_t zbtInnerSize(unsigned cap) {
            cap * (sizeof(uint64_t) + sizeof(double) + sizeof(void *));
 }
 
-static struct zbtInner *zbtreeInnerNew(unsigned cap, int level, struct zbtInner *parent) {
+static struct zbtInner *zbtInnerNew(unsigned cap, int level, struct zbtInner *parent) {
     struct zbtInner *n = zmalloc(zbtInnerSize(cap));
     memset(n, 0, zbtInnerSize(cap));
     *n = (struct zbtInner){.parent = parent, .cap = (uint16_t)cap, .level = (uint8_t)level};
@@ -28,11 +28,11 @@ static struct zbtInner *zbtreeInnerNew(unsigned cap, int level, struct zbtInner 
     return n;
 }
 
-static void zbtreeInnerFree(struct zbtInner *n) {
+static void zbtInnerFree(struct zbtInner *n) {
     zfreeSized(n, zbtInnerSize(n->cap));
 }
 
-static uint64_t zbtreeInnerTotal(const struct zbtInner *n) {
+static uint64_t zbtInnerTotal(const struct zbtInner *n) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < n->count; i++) sum += n->counts[i];
     return sum;
@@ -57,7 +57,8 @@ void zbtAddCounts(const struct zbtLeaf *l, int64_t delta) {
         n->counts[zbtChildIndex(n, child)] += (uint64_t)delta;
 }
 
-/* All leaves are equally deep: both climb in step, up to where they meet. */
+/* Moves one element in the counts. All leaves are equally deep, so both paths climb in step up to where
+ * they meet. */
 void zbtMoveCount(const struct zbtLeaf *from, const struct zbtLeaf *to) {
     const void *a = from, *b = to;
     struct zbtInner *n = from->parent, *m = to->parent;
@@ -76,8 +77,8 @@ void zbtReplaceChild(zbtree *t, struct zbtInner *parent, const void *old, void *
         t->root = now;
 }
 
-static void zbtreeInnerCopyChildren(struct zbtInner *dst, const struct zbtInner *src, unsigned from,
-                                    unsigned count) {
+static void zbtInnerCopyChildren(struct zbtInner *dst, const struct zbtInner *src, unsigned from,
+                                 unsigned count) {
     unsigned at = dst->count;
     serverAssert(at + count <= dst->cap && from + count <= src->count);
     memcpy(dst->counts + at, src->counts + from, count * sizeof *dst->counts);
@@ -87,13 +88,12 @@ static void zbtreeInnerCopyChildren(struct zbtInner *dst, const struct zbtInner 
     zbtInnerAdopt(dst, at);
 }
 
-static void zbtreeInnerCutOff(struct zbtInner *n, unsigned count) {
+static void zbtInnerCutOff(struct zbtInner *n, unsigned count) {
     for (unsigned i = count; i < n->count; i++) zbtSeparators(n)[i] = NAN;
     n->count = (uint16_t)count;
 }
 
-static void zbtreeInnerPutChild(struct zbtInner *n, unsigned at, void *child, uint64_t count,
-                                double separator) {
+static void zbtInnerPutChild(struct zbtInner *n, unsigned at, void *child, uint64_t count, double separator) {
     serverAssert(n->count < n->cap && at <= n->count);
     unsigned behind = n->count - at;
     memmove(n->counts + at + 1, n->counts + at, behind * sizeof *n->counts);
@@ -106,109 +106,109 @@ static void zbtreeInnerPutChild(struct zbtInner *n, unsigned at, void *child, ui
     zbtSetParent(child, n->level - 1, n);
 }
 
-static struct zbtInner *zbtreeInnerGrowRoot(zbtree *t, struct zbtInner *root) {
+static struct zbtInner *zbtInnerGrowRoot(zbtree *t, struct zbtInner *root) {
     serverAssert(root == t->root && !root->parent); /* only the root is smaller than the others */
-    struct zbtInner *n = zbtreeInnerNew(CAP_GROW * root->cap, root->level, NULL);
-    zbtreeInnerCopyChildren(n, root, 0, root->count);
-    zbtreeInnerFree(root);
+    struct zbtInner *n = zbtInnerNew(CAP_GROW * root->cap, root->level, NULL);
+    zbtInnerCopyChildren(n, root, 0, root->count);
+    zbtInnerFree(root);
     t->root = n;
     return n;
 }
 
-static bool zbtreeInnerIsRightmost(const struct zbtInner *n) {
+static bool zbtInnerIsRightmost(const struct zbtInner *n) {
     for (; n->parent; n = n->parent)
         if (zbtChildren(n->parent)[n->parent->count - 1] != n) return false;
     return true;
 }
 
-/* The upper half goes to a new node, which is returned; its first separator is the one between both. */
-static struct zbtInner *zbtreeInnerSplitInner(zbtree *t, struct zbtInner *n) {
+/* Moves the upper half to a new node and returns it; its first separator separates both. */
+static struct zbtInner *zbtInnerSplit(zbtree *t, struct zbtInner *n) {
     unsigned half = n->count / 2u;
     serverAssert(half > 0);
-    struct zbtInner *right = zbtreeInnerNew(ZBT_INNER_MAX, n->level, NULL);
-    zbtreeInnerCopyChildren(right, n, half, n->count - half);
+    struct zbtInner *right = zbtInnerNew(ZBT_INNER_MAX, n->level, NULL);
+    zbtInnerCopyChildren(right, n, half, n->count - half);
     double separator = zbtSeparators(right)[0];
     zbtSeparators(right)[0] = -INFINITY;
-    zbtreeInnerCutOff(n, half);
-    zbtAttach(t, n->parent, n, zbtreeInnerTotal(n), right, zbtreeInnerTotal(right), separator, n->level + 1);
+    zbtInnerCutOff(n, half);
+    zbtAttach(t, n->parent, n, zbtInnerTotal(n), right, zbtInnerTotal(right), separator, n->level + 1);
     return right;
 }
 
 void zbtAttach(zbtree *t, struct zbtInner *parent, void *left, uint64_t left_count, void *right,
                uint64_t right_count, double separator, int level) {
     if (!parent) {
-        parent = t->root = zbtreeInnerNew(CAP_FIRST, level, NULL);
-        zbtreeInnerPutChild(parent, 0, left, left_count, 0);
+        parent = t->root = zbtInnerNew(CAP_FIRST, level, NULL);
+        zbtInnerPutChild(parent, 0, left, left_count, 0);
         t->height++;
     }
     unsigned at = zbtChildIndex(parent, left);
-    if (parent->count == parent->cap && parent->cap < ZBT_INNER_MAX) parent = zbtreeInnerGrowRoot(t, parent);
+    if (parent->count == parent->cap && parent->cap < ZBT_INNER_MAX) parent = zbtInnerGrowRoot(t, parent);
     if (parent->count == ZBT_INNER_MAX) {
-        if (at + 1 == ZBT_INNER_MAX && zbtreeInnerIsRightmost(parent)) { /* leave it full, begin a new one */
-            struct zbtInner *fresh = zbtreeInnerNew(ZBT_INNER_MAX, level, NULL);
-            zbtreeInnerPutChild(fresh, 0, right, right_count, 0);
+        if (at + 1 == ZBT_INNER_MAX && zbtInnerIsRightmost(parent)) { /* at the end the node stays full */
+            struct zbtInner *fresh = zbtInnerNew(ZBT_INNER_MAX, level, NULL);
+            zbtInnerPutChild(fresh, 0, right, right_count, 0);
             parent->counts[at] = left_count;
-            zbtAttach(t, parent->parent, parent, zbtreeInnerTotal(parent), fresh, right_count, separator,
+            zbtAttach(t, parent->parent, parent, zbtInnerTotal(parent), fresh, right_count, separator,
                       level + 1);
             return;
         }
-        struct zbtInner *upper = zbtreeInnerSplitInner(t, parent);
+        struct zbtInner *upper = zbtInnerSplit(t, parent);
         if (at >= parent->count) {
             at -= parent->count;
             parent = upper;
         }
     }
     parent->counts[at] = left_count;
-    zbtreeInnerPutChild(parent, at + 1, right, right_count, separator);
+    zbtInnerPutChild(parent, at + 1, right, right_count, separator);
 }
 
-static void zbtreeInnerDropChild(struct zbtInner *n, unsigned at) {
+static void zbtInnerDropChild(struct zbtInner *n, unsigned at) {
     serverAssert(at < n->count);
     unsigned behind = n->count - at - 1u;
     memmove(n->counts + at, n->counts + at + 1, behind * sizeof *n->counts);
     memmove(zbtSeparators(n) + at, zbtSeparators(n) + at + 1, behind * sizeof(double));
     memmove(zbtChildren(n) + at, zbtChildren(n) + at + 1, behind * sizeof(void *));
-    zbtreeInnerCutOff(n, n->count - 1u);
+    zbtInnerCutOff(n, n->count - 1u);
     if (n->count) zbtSeparators(n)[0] = -INFINITY;
 }
 
-/* children[at + 1] goes into children[at], when both leave some room. */
-static bool zbtreeInnerMergeInner(zbtree *t, struct zbtInner *parent, unsigned at) {
+/* Merges children[at + 1] into children[at], if that leaves some space in the node. */
+static bool zbtInnerMerge(zbtree *t, struct zbtInner *parent, unsigned at) {
     if (at + 1 >= parent->count) return false;
     struct zbtInner *left = zbtChildren(parent)[at], *right = zbtChildren(parent)[at + 1];
     if (left->count + right->count > ZBT_INNER_MAX * 3 / 4) return false;
     unsigned seam = left->count;
-    zbtreeInnerCopyChildren(left, right, 0, right->count);
+    zbtInnerCopyChildren(left, right, 0, right->count);
     zbtSeparators(left)[seam] = zbtSeparators(parent)[at + 1];
     parent->counts[at] += parent->counts[at + 1];
     parent->counts[at + 1] = 0;
-    zbtreeInnerFree(right);
+    zbtInnerFree(right);
     zbtDetach(t, parent, at + 1);
     return true;
 }
 
-static void zbtreeInnerCollapseRoot(zbtree *t) {
+static void zbtInnerCollapseRoot(zbtree *t) {
     struct zbtInner *root = t->root;
     while (t->height && root->count == 1) {
         t->root = zbtChildren(root)[0];
         t->height--;
         zbtSetParent(t->root, t->height, NULL);
-        zbtreeInnerFree(root);
+        zbtInnerFree(root);
         root = t->root;
     }
 }
 
 void zbtDetach(zbtree *t, struct zbtInner *n, unsigned at) {
     struct zbtInner *parent = n->parent;
-    zbtreeInnerDropChild(n, at);
+    zbtInnerDropChild(n, at);
     if (!parent) {
-        zbtreeInnerCollapseRoot(t);
+        zbtInnerCollapseRoot(t);
     } else if (!n->count) {
         at = zbtChildIndex(parent, n);
-        zbtreeInnerFree(n);
+        zbtInnerFree(n);
         zbtDetach(t, parent, at);
     } else if (n->count <= ZBT_INNER_MAX / 4) {
         at = zbtChildIndex(parent, n);
-        if (!zbtreeInnerMergeInner(t, parent, at) && at) zbtreeInnerMergeInner(t, parent, at - 1);
+        if (!zbtInnerMerge(t, parent, at) && at) zbtInnerMerge(t, parent, at - 1);
     }
 }

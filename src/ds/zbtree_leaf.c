@@ -4,9 +4,10 @@
  *      0        48          48 + cap                                            size - heap      size
  *     | header | fp[cap]   | slot[count]: offset, score |          free        | bytes (garbage) |
  *
- * An offset counts from the end of the leaf, so that a leaf is grown by copying its columns as they are.
+ * An offset counts from the end of the leaf, so that growing a leaf copies its columns unchanged.
+ *
  *     hole: the last of a chain of erased members, each | size, offset of the one before |; the next member
- *           of its size takes its place
+ *           of its size is written over it
  *
  * Searching is in zbtree_search.c. */
 #include <math.h>
@@ -15,27 +16,27 @@
 
 #define HEADER   offsetof(struct zbtLeaf, fp)
 #define CAP_STEP 16u
-/* A group is read as a whole: the first is inside the smallest leaf,
- * the second inside a leaf that needs one. */
+/* Groups are read as a whole: the first is within the smallest leaf, the second within every leaf that
+ * needs one. */
 _Static_assert(HEADER + ZBT_FP_GROUP <= ZBT_LEAF_MIN, "the first group of fp");
 _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
 
-static inline unsigned zbtreeLeafRoundUp(unsigned n, unsigned step) {
+static inline unsigned zbtLeafRoundUp(unsigned n, unsigned step) {
     return (n + step - 1) & ~(step - 1);
 }
 
 /* ---- Scores ---- */
 
-static inline bool zbtreeLeafIsIntegral(double d) {
+static inline bool zbtLeafIsIntegral(double d) {
     return d > -ZBT_NARROW_BELOW && d < ZBT_NARROW_BELOW && d == (double)(int64_t)d &&
            (d != 0 || !signbit(d));
 }
 
-static inline uint64_t zbtreeLeafWidthRange(unsigned width) {
+static inline uint64_t zbtLeafWidthRange(unsigned width) {
     return (1ull << (8 * width)) - 1;
 }
 
-static inline void zbtreeLeafPutWideScore(uint8_t *slot, unsigned width, int64_t base, double score) {
+static inline void zbtLeafStoreWideScore(uint8_t *slot, unsigned width, int64_t base, double score) {
     uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)base;
     if (width == 8) {
         memcpy(slot + 2, &score, 8);
@@ -50,9 +51,9 @@ static inline void zbtreeLeafPutWideScore(uint8_t *slot, unsigned width, int64_t
 #endif
 }
 
-static inline void zbtreeLeafPutScore(uint8_t *slot, unsigned width, int64_t base, double score) {
+static inline void zbtLeafStoreScore(uint8_t *slot, unsigned width, int64_t base, double score) {
     if (width > 4) {
-        zbtreeLeafPutWideScore(slot, width, base, score);
+        zbtLeafStoreWideScore(slot, width, base, score);
         return;
     }
     uint64_t above = (uint64_t)((int64_t)score - base);
@@ -65,28 +66,28 @@ static inline void zbtreeLeafPutScore(uint8_t *slot, unsigned width, int64_t bas
     }
 }
 
-static bool zbtreeLeafAllIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
+static bool zbtLeafAllIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
     if (l->width <= 4) return true;
-    while (from < to && zbtreeLeafIsIntegral(zbtScoreAt(l, from))) from++;
+    while (from < to && zbtLeafIsIntegral(zbtScoreAt(l, from))) from++;
     return from == to;
 }
 
-/* The room that is left goes to both sides. */
+/* Packs scores from low to high; unused range is divided between both sides. */
 struct zbtPacking zbtPackDoubles(double low, double high) {
     struct zbtPacking p = {0, 8};
     int64_t from = zbtOrdinal(low), to = zbtOrdinal(high);
     uint64_t span = (uint64_t)to - (uint64_t)from;
-    if ((low <= 0 && high >= 0) || span > zbtreeLeafWidthRange(7))
-        return p; /* -0 and 0 are equal, their bits are not */
-    p.width = span <= zbtreeLeafWidthRange(5) ? 5 : span <= zbtreeLeafWidthRange(6) ? 6 : 7;
-    int64_t room = (int64_t)((zbtreeLeafWidthRange(p.width) - span) / 2);
+    if ((low <= 0 && high >= 0) || span > zbtLeafWidthRange(7))
+        return p; /* -0 and 0 are equal although their bits are not */
+    p.width = span <= zbtLeafWidthRange(5) ? 5 : span <= zbtLeafWidthRange(6) ? 6 : 7;
+    int64_t room = (int64_t)((zbtLeafWidthRange(p.width) - span) / 2);
     p.base = from < INT64_MIN + room ? INT64_MIN : from - room;
     return p;
 }
 
 struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising) {
     int64_t base = l->width > 4 ? zbtOrdinal(first) : (int64_t)first,
-            range = (int64_t)zbtreeLeafWidthRange(l->width);
+            range = (int64_t)zbtLeafWidthRange(l->width);
     if (!rising) base = base < INT64_MIN + range ? INT64_MIN : base - range;
     return (struct zbtPacking){base, l->width};
 }
@@ -101,82 +102,82 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     }
     if (more && more->score < low) low = more->score;
     if (more && more->score > high) high = more->score;
-    bool integral = (!more || zbtreeLeafIsIntegral(more->score)) && zbtreeLeafAllIntegral(l, from, to);
+    bool integral = (!more || zbtLeafIsIntegral(more->score)) && zbtLeafAllIntegral(l, from, to);
     uint64_t span = integral ? (uint64_t)((int64_t)high - (int64_t)low) : UINT64_MAX;
-    if (span > zbtreeLeafWidthRange(4))
+    if (span > zbtLeafWidthRange(4))
         p = zbtPackDoubles(low, high);
     else
-        p.width = span <= zbtreeLeafWidthRange(1) ? 1 : span <= zbtreeLeafWidthRange(2) ? 2 : 4;
+        p.width = span <= zbtLeafWidthRange(1) ? 1 : span <= zbtLeafWidthRange(2) ? 2 : 4;
     if (p.width == l->width && from < to && (!more || zbtLeafFits(l, more->score))) {
-        p.base = l->base; /* then columns are copied as they are */
+        p.base = l->base; /* an equal base lets columns be copied unchanged */
         return p;
     }
     if (p.width > 4) return p;
-    /* More of the same kind may come: leave room where this one is. */
+    /* Similar elements may follow: leave space on their side. */
     bool descending = more && slot == from && from < to;
-    p.base = descending ? (int64_t)high - (int64_t)zbtreeLeafWidthRange(p.width) : (int64_t)low;
+    p.base = descending ? (int64_t)high - (int64_t)zbtLeafWidthRange(p.width) : (int64_t)low;
     return p;
 }
 
 /* ---- Space ---- */
 
-static inline unsigned zbtreeLeafBytesSize(const uint8_t *bytes) {
+static inline unsigned zbtLeafBytesSize(const uint8_t *bytes) {
     return *bytes <= ZBT_INLINE_MAX ? 1u + *bytes : 1u + (unsigned)sizeof(struct zbtBig *);
 }
 
-/* An erased member: its size as a byte, and where the next hole is. */
+/* A hole has its size as a byte, and the offset of the next hole. */
 #define HOLE_MIN 3u
-static inline uint8_t *zbtreeLeafAtOffset(const struct zbtLeaf *l, unsigned offset) {
+static inline uint8_t *zbtLeafAtOffset(const struct zbtLeaf *l, unsigned offset) {
     return (uint8_t *)l + l->size - offset;
 }
-static inline unsigned zbtreeLeafHoleSize(const struct zbtLeaf *l) {
-    return l->hole ? *zbtreeLeafAtOffset(l, l->hole) : 0;
+static inline unsigned zbtLeafHoleSize(const struct zbtLeaf *l) {
+    return l->hole ? *zbtLeafAtOffset(l, l->hole) : 0;
 }
-static void zbtreeLeafPushHole(struct zbtLeaf *l, unsigned offset, unsigned size) {
-    uint8_t *p = zbtreeLeafAtOffset(l, offset);
+static void zbtLeafPushHole(struct zbtLeaf *l, unsigned offset, unsigned size) {
+    uint8_t *p = zbtLeafAtOffset(l, offset);
     l->garbage = (uint16_t)(l->garbage + size);
     if (size < HOLE_MIN) return;
     *p = (uint8_t)size;
     memcpy(p + 1, &l->hole, 2);
     l->hole = (uint16_t)offset;
 }
-static unsigned zbtreeLeafPopHole(struct zbtLeaf *l) {
+static unsigned zbtLeafPopHole(struct zbtLeaf *l) {
     unsigned offset = l->hole;
-    const uint8_t *p = zbtreeLeafAtOffset(l, offset);
+    const uint8_t *p = zbtLeafAtOffset(l, offset);
     l->garbage = (uint16_t)(l->garbage - *p);
     memcpy(&l->hole, p + 1, 2);
     return offset;
 }
 
 size_t zbtLeafNeed(unsigned count, size_t bytes, unsigned width) {
-    size_t need = HEADER + zbtreeLeafRoundUp(count, CAP_STEP) + (size_t)count * (2 + width) + bytes;
+    size_t need = HEADER + zbtLeafRoundUp(count, CAP_STEP) + (size_t)count * (2 + width) + bytes;
     return need < ZBT_LEAF_MIN ? ZBT_LEAF_MIN : need;
 }
 
 unsigned zbtLeafBytes(const struct zbtLeaf *l, unsigned from, unsigned to) {
     unsigned sum = 0;
     if (from == 0 && to == l->count) return l->heap - l->garbage;
-    for (unsigned i = from; i < to; i++) sum += zbtreeLeafBytesSize(zbtBytes(l, zbtSlot(l, i)));
+    for (unsigned i = from; i < to; i++) sum += zbtLeafBytesSize(zbtBytes(l, zbtSlot(l, i)));
     return sum;
 }
 
 void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned least, unsigned each) {
     unsigned cap = (unsigned)(size - HEADER) / each & ~(CAP_STEP - 1);
     if (cap > ZBT_LEAF_SLOTS) cap = ZBT_LEAF_SLOTS;
-    if (cap < zbtreeLeafRoundUp(least, CAP_STEP)) cap = zbtreeLeafRoundUp(least, CAP_STEP);
+    if (cap < zbtLeafRoundUp(least, CAP_STEP)) cap = zbtLeafRoundUp(least, CAP_STEP);
     if (cap < CAP_STEP) cap = CAP_STEP;
     serverAssert(least <= ZBT_LEAF_SLOTS && size >= ZBT_LEAF_MIN && size <= UINT16_MAX);
     *l = (struct zbtLeaf){
         .base = p.base, .cap = (uint8_t)cap, .size = (uint16_t)size, .width = (uint8_t)p.width};
-    /* Searches read whole groups; what is behind the last element does not count,
-     * but memcheck cannot see it. */
+    /* Searches read whole groups. Bytes after the last element do not matter, but memcheck does not know
+     * that. */
     memset(l->fp, 0, cap <= ZBT_FP_GROUP ? ZBT_FP_GROUP : 2 * ZBT_FP_GROUP);
 }
 
 bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it) {
     unsigned stride = 2u + l->width;
     unsigned taken = (unsigned)HEADER + l->cap + l->count * stride + l->heap;
-    unsigned bytes = zbtItemBytes(it), need = stride + (bytes == zbtreeLeafHoleSize(l) ? 0 : bytes);
+    unsigned bytes = zbtItemBytes(it), need = stride + (bytes == zbtLeafHoleSize(l) ? 0 : bytes);
     bool wider = l->count == l->cap;
     if (wider) need += CAP_STEP;
     if (taken + need > l->size || !zbtLeafFits(l, it->score) || l->count == ZBT_LEAF_SLOTS) return false;
@@ -190,8 +191,8 @@ bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it) {
 
 /* ---- Changing ---- */
 
-/* Most are short: overlapping words instead of a call. */
-static inline void zbtreeLeafCopyBytes(uint8_t *dst, const uint8_t *src, unsigned n) {
+/* Copies bytes. Most copies are short, so overlapping words replace a call. */
+static inline void zbtLeafCopyBytes(uint8_t *dst, const uint8_t *src, unsigned n) {
     uint64_t words[4];
     if (unlikely(n < 8 || n > 32)) {
         memcpy(dst, src, n);
@@ -231,15 +232,15 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
     uint8_t *slot = zbtSlot(dst, dst->count);
     for (unsigned i = from; i < to; i++, slot += stride) {
         const uint8_t *old = zbtSlot(src, i), *bytes = zbtBytes(src, old);
-        unsigned size = zbtreeLeafBytesSize(bytes);
+        unsigned size = zbtLeafBytesSize(bytes);
         heap += size;
-        zbtreeLeafCopyBytes((uint8_t *)dst + dst->size - heap, bytes, size);
+        zbtLeafCopyBytes((uint8_t *)dst + dst->size - heap, bytes, size);
         uint16_t off = (uint16_t)heap;
         memcpy(slot, &off, 2);
         if (same)
             memcpy(slot + 2, old + 2, width);
         else
-            zbtreeLeafPutScore(slot, width, dst->base, zbtScoreIn(old, src->width, src->base));
+            zbtLeafStoreScore(slot, width, dst->base, zbtScoreIn(old, src->width, src->base));
     }
     dst->count = (uint8_t)(dst->count + to - from);
     dst->heap = (uint16_t)heap;
@@ -247,20 +248,20 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
 }
 
 /* Copies the member's bytes into the heap and returns their offset. */
-static uint16_t zbtreeLeafPutBytes(struct zbtLeaf *l, const struct zbtItem *it) {
+static uint16_t zbtLeafPutBytes(struct zbtLeaf *l, const struct zbtItem *it) {
     unsigned need = zbtItemBytes(it), offset = l->heap + need;
-    if (need == zbtreeLeafHoleSize(l))
-        offset = zbtreeLeafPopHole(l);
+    if (need == zbtLeafHoleSize(l))
+        offset = zbtLeafPopHole(l);
     else
         l->heap = (uint16_t)offset;
-    uint8_t *bytes = zbtreeLeafAtOffset(l, offset);
+    uint8_t *bytes = zbtLeafAtOffset(l, offset);
     if (it->big) {
         *bytes = ZBT_INLINE_MAX + 1;
         memcpy(bytes + 1, &it->big, sizeof it->big);
     } else {
         *bytes = (uint8_t)it->member.len;
         if (it->member.len)
-            zbtreeLeafCopyBytes(bytes + 1, (const uint8_t *)it->member.ptr, (unsigned)it->member.len);
+            zbtLeafCopyBytes(bytes + 1, (const uint8_t *)it->member.ptr, (unsigned)it->member.len);
     }
     return (uint16_t)offset;
 }
@@ -271,10 +272,10 @@ void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
     uint8_t *at = zbtSlot(l, slot);
     memmove(l->fp + slot + 1, l->fp + slot, behind);
     memmove(at + stride, at, behind * stride);
-    uint16_t offset = zbtreeLeafPutBytes(l, it);
+    uint16_t offset = zbtLeafPutBytes(l, it);
     l->fp[slot] = it->fp;
     memcpy(at, &offset, 2);
-    zbtreeLeafPutScore(at, l->width, l->base, it->score);
+    zbtLeafStoreScore(at, l->width, l->base, it->score);
     l->count++;
 }
 
@@ -283,11 +284,11 @@ void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
     unsigned stride = 2u + l->width, behind = l->count - to;
     for (unsigned i = from; i < to; i++) {
         const uint8_t *bytes = zbtBytes(l, zbtSlot(l, i));
-        unsigned size = zbtreeLeafBytesSize(bytes), offset = (unsigned)((const uint8_t *)l + l->size - bytes);
+        unsigned size = zbtLeafBytesSize(bytes), offset = (unsigned)((const uint8_t *)l + l->size - bytes);
         if (offset == l->heap)
             l->heap = (uint16_t)(l->heap - size);
         else
-            zbtreeLeafPushHole(l, offset, size);
+            zbtLeafPushHole(l, offset, size);
     }
     memmove(l->fp + from, l->fp + to, behind);
     memmove(zbtSlot(l, from), zbtSlot(l, to), behind * stride);
@@ -297,7 +298,7 @@ void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
 
 void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot, double score) {
     debugAssert(slot < l->count && zbtLeafFits(l, score));
-    zbtreeLeafPutScore(zbtSlot(l, slot), l->width, l->base, score);
+    zbtLeafStoreScore(zbtSlot(l, slot), l->width, l->base, score);
 }
 
 void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score) {
@@ -314,5 +315,5 @@ void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score)
     }
     l->fp[to] = fp;
     memcpy(now, offset, 2);
-    zbtreeLeafPutScore(now, l->width, l->base, score);
+    zbtLeafStoreScore(now, l->width, l->base, score);
 }

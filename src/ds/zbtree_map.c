@@ -1,53 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zbtree_map.c - which leaf of a B+ tree has a member? A hash table whose entries are leaf numbers.
+/* zbtree_map.c - finds the leaf of a member: a hash table whose entries are leaf numbers.
  *
  *     hash:   | home: the upper 45 bits, salted and scaled | .. | tag: 8 | part: 3 |      the lowest 8: fp
  *     part:   buckets of | 15 tags | 15 leaf numbers of 3 bytes | used | overflow |       64 bytes
- *     leaves: number -> leaf, so that a leaf can be allocated anew without being looked up by all its members
+ *     leaves: number -> leaf, so that moving a leaf changes one word and no entries
  *
- * As in hashtable.c the home of a hash is its upper bits, salted, scaled to the number of buckets, what finds
- * its home full goes on to the next bucket with room, and buckets passed count it.
+ * As in hashtable.c, the home of a hash is its upper bits, salted, scaled to the number of buckets; an
+ * entry whose home is full goes to the next bucket with space, and the buckets that it passed count it.
  *
- * The idea: an entry is nothing but (tag, number), so two members of one leaf with the same tag are
- * interchangeable wherever their probes meet. Erasing or moving one may take the other's entry: what remains
- * is right for the other, and so are the counts. For the same reason an entry need not have the whole number:
- * of a tree of more than 2^24 leaves, those whose numbers are equal in the lower bits are all searched.
+ * An entry is only (tag, number), so two members of one leaf with the same tag are interchangeable
+ * wherever their probes meet. Erasing or moving one may take the other's entry: the remaining entry is
+ * right for the other member, and so are the counts. For the same reason an entry need not have the
+ * whole number: in a tree of more than 2^24 leaves, all leaves whose lower bits are equal are searched.
  *
- * Resizing needs the hashes of all members, and those only the leaves can tell: it walks over all leaves, one
- * or two with every change. So that there are never two copies of the whole, the map has eight parts, and one
- * of them moves at a time. A leaf's fp tell which of its members are in it; leaf->table says whether they
- * have moved. Entries of the old table whose leaf has moved are dead: nobody removes them, they go with it.
- */
+ * Resizing needs the hashes of all members, which are computed from the leaves: it walks over all
+ * leaves, one or two with every change. The map has eight parts, one of which moves at a time, so that
+ * there are never two copies of the whole. The fp of a leaf say which of its members are in a part;
+ * leaf->table says whether they have moved. Entries of the old table whose leaf has moved are dead: they
+ * are not removed but freed with the table. */
 #include "base/random.h"
-#include "ds/hashtable.h" /* the policy */
+#include "ds/hashtable.h" /* for the policy */
 #include "ds/scan_cursor.h"
 #include "ds/zbtree_private.h"
 
-/* In percent of the slots: a part is left when fuller than GROW_AT (with probability 0.4 a bucket has been
- * passed then, and 7% of all entries have passed their home), or emptier than SHRINK_AT, for a table that is
- * filled to NEW_FILL at most. When it grows, that is three of the allocator's sizes further; the parts begin
- * STAGGER apart, so that the whole grows in small steps. At CROWDED, all that has not moved yet is moved at
- * once. */
+/* Percentages of the slots. A part is resized when fuller than GROW_AT (then a bucket has been passed
+ * with probability 0.4, and 7% of all entries have passed their home), or emptier than SHRINK_AT, to a
+ * table that is filled to at most NEW_FILL. A table grows by three of the allocator's sizes; the
+ * parts start STAGGER apart, so that the whole grows in small steps. At CROWDED, everything that has not
+ * moved yet is moved at once. */
 #define GROW_AT   87
 #define NEW_FILL  55
 #define STAGGER   20
 #define SHRINK_AT 25
 #define CROWDED   97
-/* While a fork child lives (the policy of ds/hashtable): grow as late as this, do not shrink; and where
- * moving is forbidden, too, leave entries where they are until the old table is this full. */
+/* While there is a fork child (see the policy of ds/hashtable), parts grow only at this fill and do not
+ * shrink; if moving is forbidden, too, entries stay where they are until the old table is this full. */
 #define GROW_AT_AVOID  93
 #define GROW_AT_FORBID 96
 
-/* With every change, leaves of so many members are asked for those that move. All parts may have to move one
- * after the other: then the tree has become an eighth larger. */
+/* Each change moves the entries of leaves with this many members. Even if all parts have to move one
+ * after the other, the tree becomes only an eighth larger meanwhile. */
 #define MOVED_MEMBERS 64
 
 #define MIN_BUCKETS   2
 #define OVERFLOW_MAX  UINT16_MAX
 #define ALL_SLOTS     ((1u << ZBT_BUCKET_SLOTS) - 1)
-#define CHAIN_CHECKED 16 /* buckets of a chain in which a scan looks for an entry that is there twice */
+#define CHAIN_CHECKED 16 /* buckets of a chain that a scan searches for a repeated entry */
 
-/* A position: part and home, as SCAN sees them. */
+/* A position combines part and home, as in cursors of SCAN. */
 #define HOME_BITS (64 - ZBT_MAP_UNUSED)
 #define HOME_END  (1ull << HOME_BITS)
 _Static_assert(HOME_BITS + ZBT_PART_BITS == POSITION_BITS, "a position fits a cursor");
@@ -64,7 +64,7 @@ static inline uint64_t zbtMapPositionOf(const struct zbtMap *m, uint64_t hash) {
 static inline uint32_t zbtMapHomeAt(const part *p, uint64_t position) {
     return (uint32_t)((unsigned __int128)position * p->buckets >> HOME_BITS);
 }
-/* The smallest position whose home is i. */
+/* Returns the smallest position whose home is i. */
 static inline uint64_t zbtMapStartOf(const part *p, uint64_t i) {
     return (uint64_t)(((unsigned __int128)i * HOME_END + p->buckets - 1) / p->buckets);
 }
@@ -106,7 +106,7 @@ static inline void zbtMapAddEntry(const struct zbtMap *m, part *p, uint32_t id, 
     zbtMapPutEntry(p, zbtMapHome(m, p, hash), zbtTag(hash), id & m->id_mask);
 }
 
-/* Where (tag, id) is; *passed: how many buckets behind its home. */
+/* Finds the entry (tag, id); *passed becomes the number of buckets after its home. */
 static bucket *zbtMapLocate(const struct zbtMap *m, const part *p, uint32_t id, uint64_t hash, unsigned *slot,
                             uint32_t *passed) {
     uint32_t i = zbtMapHome(m, p, hash);
@@ -138,7 +138,7 @@ static void zbtMapRenameEntry(const struct zbtMap *m, const part *p, uint32_t wa
     zbtMapPutId(b, slot, id & m->id_mask);
 }
 
-/* Hashes of elements [from, to), and their buckets on the way. */
+/* Computes the hashes of elements [from, to) and prefetches their buckets. */
 static void zbtMapHashRun(const struct zbtMap *m, const struct zbtLeaf *in, const struct zbtLeaf *l,
                           unsigned from, unsigned to, uint64_t *hashes) {
     for (unsigned i = from; i < to; i++) {
@@ -151,8 +151,8 @@ static void zbtMapHashRun(const struct zbtMap *m, const struct zbtLeaf *in, cons
 
 /* ---- Resizing ---- */
 
-/* Fresh pages from zcalloc need no writing: clearing half a gigabyte must not stop the server. Other
- * allocators than jemalloc may not align it. */
+/* Allocates empty buckets. Fresh pages of zcalloc need no clearing, which matters: clearing half a
+ * gigabyte would stop the server. Allocators other than jemalloc may not align the result. */
 static bucket *zbtMapNewBuckets(uint64_t n) {
     bucket *b = zcalloc(n, sizeof(bucket));
     if (likely(((uintptr_t)b & (sizeof(bucket) - 1)) == 0)) return b;
@@ -176,7 +176,7 @@ static void zbtMapFreePart(part *p) {
 }
 
 /* Returns a bit for each of 16 fingerprints that belongs to the part. */
-static inline uint32_t zbtMapInPart(const uint8_t *fp, unsigned which) {
+static inline uint32_t zbtMapMatchPart(const uint8_t *fp, unsigned which) {
 #ifdef __SSE2__
     __m128i x = _mm_loadu_si128((const __m128i *)(const void *)fp);
     x = _mm_and_si128(x, _mm_set1_epi8(ZBT_PARTS - 1));
@@ -188,14 +188,14 @@ static inline uint32_t zbtMapInPart(const uint8_t *fp, unsigned which) {
 #endif
 }
 
-/* Adds the leaf's members of the part that moves. Buckets are prefetched while further members are hashed. */
+/* Adds the leaf's members of the moving part. Buckets are prefetched while further members are hashed. */
 static unsigned zbtMapAddMoving(struct zbtMap *m, const struct zbtLeaf *l) {
     uint32_t homes[ZBT_LEAF_SLOTS], id = l->id & m->id_mask;
     uint8_t tags[ZBT_LEAF_SLOTS];
     part next = m->next;
     unsigned n = 0;
     for (unsigned at = 0; at < l->count; at += 16) {
-        for (uint32_t bits = zbtMapInPart(l->fp + at, m->which); bits; bits &= bits - 1) {
+        for (uint32_t bits = zbtMapMatchPart(l->fp + at, m->which); bits; bits &= bits - 1) {
             unsigned i = at + (unsigned)__builtin_ctz(bits);
             if (i >= l->count) break;
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
@@ -228,15 +228,16 @@ static void zbtMapMoveLeaf(struct zbtMap *m) {
     if (!m->moving) zbtMapFinishMoving(m);
 }
 
-/* Moving can wait while the old table has room and the new one has some for all there is by now. */
-static bool zbtMapCanWait(const struct zbtMap *m) {
+/* Returns whether moving can wait: the old table has space, and the new one has some for everything so
+ * far. */
+static bool zbtMapMayWait(const struct zbtMap *m) {
     const part *old = &m->part[m->which];
     return hashtableResizePolicy() == HASHTABLE_RESIZE_FORBID && !zbtMapIsFuller(old, GROW_AT_FORBID) &&
            ((uint64_t)old->used + m->next.used - m->dead) * 100 < zbtMapSlotsOf(&m->next) * GROW_AT;
 }
 
 static void zbtMapMoveSome(struct zbtMap *m, bool crowded) {
-    if (unlikely(zbtMapCanWait(m))) return;
+    if (unlikely(zbtMapMayWait(m))) return;
     crowded = crowded || zbtMapIsFuller(&m->part[m->which], CROWDED);
     unsigned asked = 0;
     do {
@@ -245,7 +246,7 @@ static void zbtMapMoveSome(struct zbtMap *m, bool crowded) {
     } while (m->moving && (crowded || asked < MOVED_MEMBERS));
 }
 
-/* Start moving to a fitting table. */
+/* Starts moving a part to a table of suitable size. */
 static void zbtMapStartMoving(const zbtree *t, struct zbtMap *m, unsigned which) {
     m->next = zbtMapNewPart(m->part[which].used);
     m->which = (uint8_t)which;
@@ -275,7 +276,7 @@ static bool zbtMapMustShrink(const part *p) {
            hashtableResizePolicy() == HASHTABLE_RESIZE_ALLOW;
 }
 
-/* Looks at one part after the other. */
+/* Checks one part per call, in turn, whether it should shrink. */
 void zbtMapShrank(zbtree *t) {
     struct zbtMap *m = zbtMapOf(t);
     unsigned which = zbtPartIndex(t->length);
@@ -296,7 +297,7 @@ static void zbtMapGiveNumber(struct zbtMap *m, struct zbtLeaf *l) {
             size_t size = zmallocGoodSize((m->ids_cap + m->ids_cap / 4 + 16) * sizeof *m->leaves);
             m->ids_cap = (uint32_t)(size / sizeof *m->leaves);
             m->leaves = zrealloc(m->leaves, size);
-            m->leaves[0] = (struct zbtLeaf *)1; /* a number that no leaf has */
+            m->leaves[0] = (struct zbtLeaf *)1; /* 0 is the number of no leaf */
         }
         l->id = m->ids++;
     }
@@ -314,7 +315,7 @@ void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l) {
     m->ids_free = l->id;
 }
 
-/* ---- Life ---- */
+/* ---- Creating, copying, freeing ---- */
 
 void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
     uint64_t expected = entries / ZBT_PARTS, counts[ZBT_PARTS] = {0};
@@ -413,17 +414,17 @@ struct zbtMapScan {
     unsigned which;
     const part *p;
     uint32_t home;
-    uint64_t from, to; /* positions */
+    uint64_t from, to; /* range of positions */
     zbtScanFn fn;
     void *priv;
 };
 
-/* Is the leaf's entry in this table a dead one? */
+/* Returns whether the leaf's entries in this table are dead. */
 static bool zbtMapIsDead(const struct zbtMapScan *s, const struct zbtLeaf *l) {
     return s->m->moving && s->which == s->m->which && (l->table != s->m->now) != (s->p == &s->m->next);
 }
 
-/* Members of a leaf with this tag that belong to the home and the range. */
+/* Passes the members of a leaf that have this tag and belong to the home and the range. */
 static void zbtMapScanLeaf(struct zbtMapScan *s, const struct zbtLeaf *l, uint8_t tag) {
     uint8_t fp = (uint8_t)(tag << ZBT_PART_BITS | s->which);
     for (unsigned i = 0; i < l->count; i++) {
@@ -438,8 +439,8 @@ static void zbtMapScanLeaf(struct zbtMapScan *s, const struct zbtLeaf *l, uint8_
     }
 }
 
-/* Has the chain from the home on another entry like this one, in front of it? In a chain so long that the
- * look would take its time, a member may be passed twice. */
+/* Returns whether an equal entry comes earlier in the chain from the home. Only CHAIN_CHECKED buckets
+ * are searched, so in longer chains a member may be passed twice. */
 static bool zbtMapIsRepeated(const struct zbtMapScan *s, const bucket *b, unsigned slot) {
     uint32_t i = s->home, id = zbtIdAt(s->m, b, slot);
     for (unsigned checked = 0; checked < CHAIN_CHECKED; checked++, i = zbtMapNext(s->p, i)) {
@@ -471,14 +472,14 @@ static void zbtMapScanHome(struct zbtMapScan *s) {
     }
 }
 
-/* All homes of a table that the range of positions, which is in one part, touches. */
+/* Scans all homes of a table that are in the range of positions, which is within one part. */
 static void zbtMapScanPart(struct zbtMapScan *s, const part *p) {
     s->p = p;
     uint32_t last = zbtMapHomeAt(p, (s->to - 1) & (HOME_END - 1));
     for (s->home = zbtMapHomeAt(p, s->from & (HOME_END - 1)); s->home <= last; s->home++) zbtMapScanHome(s);
 }
 
-/* The part of a stripe that is in one bucket of the smaller table, and what lies in the same range of the
+/* Scans the part of a stripe that is in one bucket of the smaller table, and the same range of the
  * larger one. */
 uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void *priv) {
     if (cursor >= SCAN_CURSOR_END) return 0;
@@ -497,7 +498,7 @@ uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void 
     return scanCursorAdvance(&c, s.to) ? scanCursorNumber(&c) : 0;
 }
 
-/* ---- Prefetching: the table in use is enough ---- */
+/* ---- Prefetching: only the table in use ---- */
 
 static const bucket *zbtMapHomeBucket(const struct zbtMap *m, uint64_t hash) {
     const part *p = &m->part[zbtPartIndex(hash)];
@@ -505,7 +506,7 @@ static const bucket *zbtMapHomeBucket(const struct zbtMap *m, uint64_t hash) {
 }
 
 void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash) {
-    zbtFetch(zbtMapHomeBucket(m, hash));
+    zbtPrefetchLine(zbtMapHomeBucket(m, hash));
 }
 
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash) {
@@ -518,14 +519,14 @@ struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash) {
 
 /* ---- Checking ---- */
 
-/* A leaf that has this number, or that is equal to it in the bits that entries have. */
+/* Returns whether there is a leaf with this number, or with one whose bits in entries are equal. */
 static bool zbtMapIsKnown(const struct zbtMap *m, uint32_t id) {
     for (uint64_t i = id; i < m->ids; i += (uint64_t)m->id_mask + 1)
         if (!zbtMapIsFree(m->leaves[i])) return true;
     return false;
 }
 
-/* Every entry that is not dead is accounted for. */
+/* Asserts that every entry that is not dead belongs to a member. */
 static void zbtMapVerifyTable(const struct zbtMap *m, const part *p) {
     uint64_t used = 0;
     for (uint32_t i = 0; i < p->buckets; i++) {
@@ -541,8 +542,8 @@ static void zbtMapVerifyTable(const struct zbtMap *m, const part *p) {
     serverAssert(used < zbtMapSlotsOf(p));
 }
 
-/* Give each member the first entry from its home on that is like it and not given yet: whose it really is
- * does not matter, all ways to share them out give the same counts of what has passed over each bucket. */
+/* Gives each member the first unassigned entry from its home on that matches it. Any assignment is fine:
+ * all have the same counts of entries that passed each bucket. */
 static void zbtMapVerifyOverflow(const zbtree *t, const struct zbtMap *m, unsigned which) {
     const part *p = &m->part[which];
     uint16_t *taken = zcalloc(p->buckets, sizeof *taken), *passed = zcalloc(p->buckets, sizeof *passed);

@@ -14,12 +14,12 @@
 #ifndef ZBT_LEAF_MAX
 #define ZBT_LEAF_MAX 8192
 #endif
-/* A leaf of more than ZBT_LEAF_MANY elements does not grow beyond. */
+/* Leaves of more than ZBT_LEAF_MANY elements do not grow beyond this. */
 #define ZBT_LEAF_USUAL (ZBT_LEAF_MAX / 4)
 #define ZBT_LEAF_MANY  96
-#define ZBT_LEAF_SLOTS 240 /* at most, to fit a byte; arrays on the stack have this size */
+#define ZBT_LEAF_SLOTS 240 /* fits a byte; arrays on the stack have this size */
 #define ZBT_LEAF_MIN   176
-#define ZBT_MAP_LEAVES 4 /* with more there is a map */
+#define ZBT_MAP_LEAVES 4 /* a tree with more leaves has a map */
 #ifndef ZBT_INNER_MAX
 #define ZBT_INNER_MAX 36 /* children: 896 bytes */
 #endif
@@ -29,7 +29,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* The empty asm keeps gcc from dropping calls of functions that do nothing but prefetch. */
-static inline void zbtFetch(const void *p) {
+static inline void zbtPrefetchLine(const void *p) {
     __builtin_prefetch(p);
     __asm__ volatile("");
 }
@@ -39,7 +39,7 @@ static inline void zbtFetch(const void *p) {
 struct zbtInner {
     struct zbtInner *parent;
     uint16_t count, cap;
-    uint8_t level; /* 1: the children are leaves */
+    uint8_t level; /* level 1: the children are leaves */
     uint64_t counts[];
     /* double separators[cap + 1]: [0] is -inf, those past the end are NaN
      * void  *children[cap] */
@@ -52,14 +52,14 @@ static inline void **zbtChildren(const struct zbtInner *n) {
     return (void **)(n->counts + 2 * n->cap + 1);
 }
 
-/* The score of element i. */
+/* Returns the score of element i. */
 ZBT_INLINE double zbtScoreAt(const struct zbtLeaf *l, unsigned i) {
     return zbtScoreOf(zbtSlot(l, i), l->width, l->base);
 }
 
 /* ---- The map ---- */
 
-/* Bits of a salted hash that do not count in it, so that a position and a part fit a cursor of SCAN. */
+/* Bits of a salted hash that the map ignores, so that position and part fit a cursor of SCAN. */
 #define ZBT_MAP_UNUSED 19
 
 #define ZBT_BUCKET_SLOTS 15
@@ -67,12 +67,12 @@ ZBT_INLINE double zbtScoreAt(const struct zbtLeaf *l, unsigned i) {
 struct zbtBucket {
     uint8_t tag[ZBT_BUCKET_SLOTS];
     uint8_t id[ZBT_BUCKET_SLOTS * ZBT_ID_BYTES];
-    uint16_t used;     /* bit per slot */
-    uint16_t overflow; /* entries that belong here or before and sit behind */
+    uint16_t used;     /* a bit per slot */
+    uint16_t overflow; /* entries with their home here or before that are stored behind */
 };
 _Static_assert(sizeof(struct zbtBucket) == 64, "a bucket is a cache line");
 
-struct zbtPart { /* of the map, a hash table */
+struct zbtPart { /* a part of the map, which is a hash table */
     struct zbtBucket *table;
     uint32_t buckets, used;
 };
@@ -81,23 +81,27 @@ struct zbtPart { /* of the map, a hash table */
 #define ZBT_PARTS     (1u << ZBT_PART_BITS)
 struct zbtMap {
     struct zbtPart part[ZBT_PARTS];
-    struct zbtPart next;     /* what one of them moves to */
-    struct zbtLeaf **leaves; /* by number; of a free number: the next free one, times 2, plus 1 */
+    struct zbtPart next;     /* the new table of the part that moves */
+    struct zbtLeaf **leaves; /* leaves by number; a free number has the next free one, times 2, plus 1 */
     uint32_t ids, ids_cap, ids_free;
-    uint32_t id_mask; /* entries have so much of a number */
-    uint32_t moving;  /* the next leaf to move its members of that part; 0: none moves */
-    uint32_t dead;    /* entries that have been moved, and are still where they were */
-    uint8_t which;    /* part moves */
+    uint32_t id_mask; /* the bits of a number that entries have */
+    uint32_t moving;  /* next leaf whose members of the moving part move; 0: no part moves */
+    uint32_t dead;    /* entries that have been moved but remain in the old table */
+    uint8_t which;    /* the part that moves */
     uint8_t now;      /* leaf->table of leaves that have not moved */
-    uint64_t salt;    /* an odd factor of hashes: no two maps have one order of entries */
+    uint64_t salt;    /* odd factor of hashes, so that the order of entries differs between maps */
 };
 
 /* ---- The tree ---- */
 
-enum zbtForm { ZBT_ONE_LEAF /* behind the tree */, ZBT_PLAIN, ZBT_MAPPED /* the map is behind the tree */ };
+enum zbtForm {
+    ZBT_ONE_LEAF /* the leaf is behind the tree */,
+    ZBT_PLAIN,
+    ZBT_MAPPED /* the map is behind the tree */
+};
 
 struct zbtree {
-    void *root; /* leaf or inner */
+    void *root; /* a leaf or an inner node */
     struct zbtLeaf *first, *last;
     uint64_t length, bigs;
     uint32_t leaves;
@@ -110,19 +114,24 @@ static inline struct zbtMap *zbtMapOf(const zbtree *t) {
     return t->form == ZBT_MAPPED ? (struct zbtMap *)(t + 1) : NULL;
 }
 
-/* An element on its way into a leaf. */
+/* An element to be put into a leaf. */
 struct zbtItem {
     double score;
     struct str member;
-    struct zbtBig *big; /* taken over by the leaf; NULL: the member's bytes are copied */
+    struct zbtBig *big; /* a long member, which the leaf takes over; NULL: the member's bytes are copied */
     uint8_t fp;
 };
 
-/* The place to search for: elements left of it are before (score, ..). Of equal scores all are left of it, or
- * none, or those whose member is less (or less or equal). */
+/* A position to search for: elements left of it have lower scores. Of elements with an equal score all
+ * are left of it, or none, or those whose member is less (or less or equal). */
 struct zbtTarget {
     double score;
-    enum { ZBT_TIES_LEFT, ZBT_TIES_RIGHT, ZBT_TIES_BY_MEMBER, ZBT_BY_MEMBER /* whatever the scores */ } ties;
+    enum {
+        ZBT_TIES_LEFT,
+        ZBT_TIES_RIGHT,
+        ZBT_TIES_BY_MEMBER,
+        ZBT_BY_MEMBER /* by member alone, whatever the scores */
+    } ties;
     bool equal_left;
     struct str member;
 };
@@ -149,46 +158,47 @@ static inline bool zbtIsLeft(double score, const struct zbtLeaf *l, const uint8_
 
 /* ---- zbtree_leaf.c ---- */
 
-/* How scores are stored in a leaf that has all of some elements. */
+/* The form of scores in a leaf with given elements. */
 struct zbtPacking {
     int64_t base;
     unsigned width;
 };
-/* For elements [from, to) of a leaf, and one more at `slot` unless it is NULL. */
+/* Returns the packing for elements [from, to) of a leaf, and one more at `slot` unless it is NULL. */
 struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
                           unsigned slot);
-/* For any doubles from low to high. */
+/* Returns the packing for any doubles from low to high. */
 struct zbtPacking zbtPackDoubles(double low, double high);
-/* As another leaf, which has not whole doubles: for a first element and those that will come behind it, or
- * before it. */
+/* Returns a packing like that of another leaf, whose width is below 8: for a first element and others
+ * that will follow (rising) or precede it. */
 struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising);
-/* Bytes of a leaf of so many elements; `bytes` are those of the members. */
+/* Returns the bytes of a leaf of `count` elements; `bytes` are those of the members. */
 size_t zbtLeafNeed(unsigned count, size_t bytes, unsigned width);
-unsigned zbtLeafBytes(const struct zbtLeaf *l, unsigned from, unsigned to); /* without garbage */
+unsigned zbtLeafBytes(const struct zbtLeaf *l, unsigned from, unsigned to); /* bytes without garbage */
 static inline size_t zbtLeafLive(const struct zbtLeaf *l) {
     return zbtLeafNeed(l->count, (size_t)l->heap - l->garbage, l->width);
 }
-/* Empty, not linked; cap is chosen for elements of `each` bytes in all. */
+/* Initializes an empty leaf without links; cap is chosen for elements of `each` bytes in all. */
 void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned least, unsigned each);
-/* Returns the size to which a leaf of so many elements may grow. Leaves of long members may grow more, so
- * that enough members share the leaf's header and its place in the tree above. */
-static inline size_t zbtLeafMost(unsigned count) {
+/* Returns the size to which a leaf of `count` elements may grow. Leaves of long members may grow more,
+ * so that enough members share the leaf's header and its entry in the tree above. */
+static inline size_t zbtLeafMaxSize(unsigned count) {
     return count > ZBT_LEAF_MANY ? ZBT_LEAF_USUAL : ZBT_LEAF_MAX;
 }
 void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, unsigned to);
 /* Copies all elements, with the garbage. Both leaves have the same packing, and dst has enough space. */
 void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src);
 bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it);
-void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* there is room */
+void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* there must be space */
 void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to);             /* big members are not freed */
-/* Integers up to here, below 2^53, may lie in narrow leaves. */
+/* The bound of integers in narrow leaves, below 2^53. */
 #define ZBT_NARROW_BELOW 9e15
 static inline bool zbtLeafFitsWide(const struct zbtLeaf *l, double score) {
     if (l->width == 8) return true;
     uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)l->base;
     return above >> (8 * l->width) == 0 && score != 0;
 }
-/* Can the leaf hold it? In a narrow one: an integer near enough to the base, and no -0. */
+/* Returns whether the leaf can store the score: a narrow leaf takes integers near enough to its base,
+ * except -0. */
 static inline bool zbtLeafFits(const struct zbtLeaf *l, double score) {
     if (unlikely(l->width > 4)) return zbtLeafFitsWide(l, score);
     if (!(score < ZBT_NARROW_BELOW && score > -ZBT_NARROW_BELOW)) return false;
@@ -196,66 +206,70 @@ static inline bool zbtLeafFits(const struct zbtLeaf *l, double score) {
     return (double)whole == score && (uint64_t)whole - (uint64_t)l->base <= zbt_masks[l->width] &&
            (whole || !__builtin_signbit(score));
 }
-void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot, double score); /* fits, and the order is right */
-/* The score fits, the order is right with the element at `to`. */
+void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot,
+                     double score); /* the score must fit and keep the order */
+/* Moves an element to `to` with a new score, which must fit and keep the order. */
 void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score);
 
 /* ---- zbtree_search.c: each in two ways, for AVX2 and in plain C ---- */
 
-unsigned zbtLeafSearch(const struct zbtLeaf *l, const struct zbtTarget *t); /* first slot not left of it */
-/* The leaf and slot of the first element not left of the target (slot may be behind the last element), and
- * the rank of the leaf's first element. For an insertion all counts on the way go up by one. */
+unsigned zbtLeafSearch(const struct zbtLeaf *l,
+                       const struct zbtTarget *t); /* first slot that is not left of t */
+/* Finds the first element that is not left of the target (slot may be behind the last element), and the
+ * rank of the leaf's first element. For an insertion all counts on the path increase by one. */
 extern struct zbtPos (*zbtSeek)(const zbtree *t, const struct zbtTarget *target, uint64_t *before);
-/* The first element whose score is not below x, or (past) above it; as zbtSeek, and in one leaf. */
+/* Finds the first element whose score is not below x, or (past) is above it; as zbtSeek, and in one
+ * leaf. */
 extern struct zbtPos (*zbtSeekScoreEnd)(const zbtree *t, double x, bool past, uint64_t *before);
 unsigned zbtLeafSearchScore(const struct zbtLeaf *l, double x, bool past);
 extern struct zbtPos (*zbtSeekInsert)(zbtree *t, const struct zbtTarget *target);
 extern unsigned (*zbtChildIndex)(const struct zbtInner *n, const void *child);
-extern uint64_t (*zbtRankOfLeaf)(const struct zbtLeaf *l); /* of its first element */
-void zbtUseAvx2(bool use);                                 /* for tests; it is used where there is any */
+extern uint64_t (*zbtRankOfLeaf)(const struct zbtLeaf *l); /* rank of its first element */
+void zbtUseAvx2(bool use); /* for tests; AVX2 is used by default if available */
 
 /* ---- zbtree_inner.c: what is above the leaves ---- */
 
-void zbtAddCounts(const struct zbtLeaf *l, int64_t delta);               /* of all above it */
-void zbtMoveCount(const struct zbtLeaf *from, const struct zbtLeaf *to); /* of one element */
-void zbtSetParent(void *child, int level, struct zbtInner *parent);      /* level 0: a leaf */
+void zbtAddCounts(const struct zbtLeaf *l, int64_t delta);               /* adds delta to all counts above */
+void zbtMoveCount(const struct zbtLeaf *from, const struct zbtLeaf *to); /* moves one element in the counts */
+void zbtSetParent(void *child, int level, struct zbtInner *parent);      /* level 0: child is a leaf */
 void zbtReplaceChild(zbtree *t, struct zbtInner *parent, const void *old, void *now);
-/* Put `right` behind `left`, which had the elements of both. Either may be a leaf or an inner node. */
+/* Adds `right` behind `left`, which had the elements of both. Either may be a leaf or an inner node. */
 void zbtAttach(zbtree *t, struct zbtInner *parent, void *left, uint64_t left_count, void *right,
                uint64_t right_count, double separator, int level);
-/* Take out a child that counts nothing any more. */
+/* Removes a child without elements. */
 void zbtDetach(zbtree *t, struct zbtInner *parent, unsigned at);
 size_t zbtInnerSize(unsigned cap);
 
 /* ---- zbtree_map.c ---- */
 
-void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries); /* takes in all leaves of the tree */
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries); /* adds all leaves of the tree */
 void zbtMapFree(struct zbtMap *m);
-void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src); /* the leaves' places are NULL */
+void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src); /* the pointers to leaves are NULL */
 size_t zbtMapMemory(const struct zbtMap *m);
-/* Gives it a number. `like`: the leaf in front of it; NULL: it is empty. */
+/* Gives a leaf a number. `like`: the leaf before it; NULL: the map is empty. */
 void zbtMapAddLeaf(struct zbtMap *m, struct zbtLeaf *l, const struct zbtLeaf *like);
-void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l); /* it has no elements any more */
+void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l); /* the leaf must be empty */
 void zbtMapAdd(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash);
-/* The member has gone from one leaf to another that has the same table. */
+/* Records that a member has moved to another leaf with the same table. */
 void zbtMapRename(struct zbtMap *m, const struct zbtLeaf *from, const struct zbtLeaf *to, uint64_t hash);
 void zbtMapRemove(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash);
 void zbtMapRemoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to);
-/* Elements [from, to) of `l` were in leaf `was` before. */
+/* Records that elements [from, to) of `l` were in leaf `was` before. */
 void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to,
                    const struct zbtLeaf *was);
-/* Once per change, of a member with this hash, or of some that have been erased: resize, and move some. */
+/* Called once per change, of a member with this hash, or of some that were erased: resizes, and moves
+ * some entries. */
 void zbtMapGrew(zbtree *t, uint64_t hash);
 void zbtMapShrank(zbtree *t);
 uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void *priv);
 void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash);
-struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash); /* reads only the bucket */
+struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash); /* reads the bucket only */
 uint64_t zbtMapSlots(const struct zbtMap *m);
-void zbtMapUseIdBits(unsigned bits); /* for tests: few of them, so that leaves share numbers */
+void zbtMapUseIdBits(unsigned bits); /* for tests: with few bits leaves share numbers */
 void zbtMapVerify(const zbtree *t);
 
-/* The lowest bits of a hash, which are in the leaf's fp too, say which part; those above them are the tag,
- * and the upper ones, salted and scaled, the home. */
+/* The lowest bits of a hash, which are in the leaf's fp too, select the part; those above them are the
+ * tag, and the upper ones, salted and scaled, the home. */
 static inline unsigned zbtPartIndex(uint64_t hash) {
     return (unsigned)hash & (ZBT_PARTS - 1);
 }
@@ -269,12 +283,12 @@ static inline uint32_t zbtMapHome(const struct zbtMap *m, const struct zbtPart *
 static inline uint32_t zbtMapNext(const struct zbtPart *p, uint32_t i) {
     return i + 1 == p->buckets ? 0 : i + 1;
 }
-/* The table that knows the member of a leaf. */
+/* Returns the table that has the member of a leaf. */
 static inline struct zbtPart *zbtMapPart(const struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
     unsigned i = zbtPartIndex(hash);
     return (struct zbtPart *)(unlikely(l->table != m->now) && i == m->which ? &m->next : &m->part[i]);
 }
-/* The number in a slot; its upper bits, if the tree has so many leaves, are not there. */
+/* Returns the number in a slot, without its upper bits if the tree has very many leaves. */
 static inline uint32_t zbtIdAt(const struct zbtMap *m, const struct zbtBucket *b, unsigned slot) {
     uint32_t id;
     memcpy(&id, (const uint8_t *)b + offsetof(struct zbtBucket, id) + slot * ZBT_ID_BYTES, sizeof id);
@@ -283,7 +297,7 @@ static inline uint32_t zbtIdAt(const struct zbtMap *m, const struct zbtBucket *b
 #endif
     return id & m->id_mask;
 }
-/* A bit for each slot in use that has this tag. */
+/* Returns a bit for each used slot that has this tag. */
 static inline uint32_t zbtMatchTag(const struct zbtBucket *b, uint8_t tag) {
 #ifdef __SSE2__
     __m128i tags = _mm_load_si128((const __m128i *)(const void *)b);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zbtree_search.c - everything that is looked for in a B+ tree: a member by its fp, a place by its order, the
- * rank of a leaf.
+/* zbtree_search.c - all searches of a B+ tree: a member by its fp, a position by its order, the rank of
+ * a leaf.
  *
  *     hash --map bucket--> leaf --fp column--> slot --bytes--> is it the member?
  *     score --separators and counts of each level--> leaf, and its rank --scores--> slot
  *
- * What reads many bytes at once exists twice: for AVX2, and in plain C. The searches are templates over a few
- * such kernels, so that a search is one function with no calls in it. Which one is called is decided when the
- * program starts. */
+ * Code that reads many bytes at once exists twice: for AVX2, and in plain C. The searches are templates
+ * over a few such kernels, so that a search is one function without calls. The program chooses when it
+ * starts. */
 #include "ds/zbtree_private.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -15,21 +15,21 @@
 #define HAVE_AVX2 1
 #endif
 
-/* A group of fp is read as a whole: the first is inside the smallest leaf, the second inside a leaf that
- * needs one. */
+/* Groups of fp are read as a whole: the first is within the smallest leaf, the second within every leaf
+ * that needs one. */
 _Static_assert(offsetof(struct zbtLeaf, fp) + ZBT_FP_GROUP <= ZBT_LEAF_MIN, "the first group of fp");
 _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
 
-/* ---- In a leaf, by order ---- */
+/* ---- Searching a leaf by order ---- */
 
-/* How far above the base a score has to be, not to be left of x; of a score that fits a narrow leaf. All such
- * scores are integers. */
+/* Returns how far above the base a score has to be in order not to be left of x, if the score fits a
+ * narrow leaf. All such scores are integers. */
 static inline uint64_t zbtSearchAboveFor(const struct zbtLeaf *l, double x, bool past) {
     if (l->width > 4) {
-        int64_t ordinal = zbtOrdinal(x + 0.0) + past; /* of 0, if it is -0 */
+        int64_t ordinal = zbtOrdinal(x + 0.0) + past; /* -0 counts as 0 */
         return ordinal > l->base ? (uint64_t)ordinal - (uint64_t)l->base : 0;
     }
-    const double limit = 18014398509481984.0; /* 2^54: beyond all of them */
+    const double limit = 18014398509481984.0; /* 2^54, which is beyond all of them */
     if (!(x > -limit)) return 0;
     if (x >= limit) return UINT64_MAX;
     int64_t whole = (int64_t)x;
@@ -37,8 +37,9 @@ static inline uint64_t zbtSearchAboveFor(const struct zbtLeaf *l, double x, bool
     return whole > l->base ? (uint64_t)(whole - l->base) : 0;
 }
 
-/* First slot from `low` on whose score is not below x, or (past) not below and not equal. Narrow scores are
- * compared as what is stored. No branches but the loop's: which way it goes cannot be predicted. */
+/* Finds the first slot from `low` on whose score is not below x, or (past) is above x. Narrow scores are
+ * compared in their stored form. The only branch is the loop's: a comparison's result cannot be
+ * predicted. */
 ZBT_INLINE bool zbtSearchIsScoreLeft(const uint8_t *slot, double x, bool past, uint64_t above,
                                      unsigned width) {
     if (width != 8) return zbtAboveIn(slot, width) < above;
@@ -48,7 +49,7 @@ ZBT_INLINE bool zbtSearchIsScoreLeft(const uint8_t *slot, double x, bool past, u
 
 ZBT_INLINE unsigned zbtSearchScore(const struct zbtLeaf *l, unsigned low, double x, bool past,
                                    unsigned width) {
-    const uint8_t *before = zbtSlot(l, 0) - (2 + width); /* the slot in front of the first */
+    const uint8_t *before = zbtSlot(l, 0) - (2 + width); /* the slot before the first */
     uint64_t above = width == 8 ? 0 : zbtSearchAboveFor(l, x, past);
     unsigned n = l->count - low;
     while (n > 1) {
@@ -77,7 +78,7 @@ ZBT_INLINE unsigned zbtSearchWidth(const struct zbtLeaf *l, const struct zbtTarg
     if (t->ties == ZBT_BY_MEMBER) return zbtSearchMember(l, 0, l->count, t);
     unsigned low = zbtSearchScore(l, 0, t->score, t->ties == ZBT_TIES_LEFT, width);
     if (t->ties != ZBT_TIES_BY_MEMBER || low == l->count || zbtScoreAt(l, low) != t->score) return low;
-    unsigned next = low + 1; /* most often there is no other such score */
+    unsigned next = low + 1; /* mostly there is no other such score */
     if (next == l->count || zbtScoreAt(l, next) != t->score)
         return low + (unsigned)zbtMemberIsLeft(zbtMemberIn(l, zbtSlot(l, low)), t);
     return zbtSearchMember(l, low, zbtSearchScore(l, next, t->score, true, width), t);
@@ -107,16 +108,16 @@ unsigned zbtLeafSearchScore(const struct zbtLeaf *l, double x, bool past) {
     }
 }
 
-/* ---- From the root, by order ---- */
+/* ---- Searching the tree by order ---- */
 
 struct choice {
     unsigned child;
-    uint64_t before; /* elements below the children in front of it */
+    uint64_t before; /* elements below the children before it */
 };
-/* The last child whose separator is < x, or (past) <= x; the first one when there is none. */
+/* Finds the last child whose separator is < x, or (past) <= x; the first one if there is none. */
 typedef struct choice chooseFn(const struct zbtInner *n, double x, bool past);
 
-/* Is the first element below the child left of the target? */
+/* Returns whether the first element below the child is left of the target. */
 static bool zbtSearchStartsLeft(const struct zbtInner *n, unsigned i, const struct zbtTarget *t) {
     const void *child = zbtChildren(n)[i];
     for (int level = n->level - 1; level > 0; level--) child = zbtChildren(child)[0];
@@ -125,7 +126,7 @@ static bool zbtSearchStartsLeft(const struct zbtInner *n, unsigned i, const stru
     return zbtIsLeft(zbtScoreOf(slot, l->width, l->base), l, slot, t);
 }
 
-/* Returns the last of the children low .. high that starts left of the target; low when there is none. */
+/* Returns the last of the children low .. high that starts left of the target; low if there is none. */
 static __attribute__((noinline)) struct choice
 zbtSearchChooseByStart(const struct zbtInner *n, unsigned low, unsigned high, const struct zbtTarget *t) {
     while (low < high) {
@@ -140,7 +141,7 @@ zbtSearchChooseByStart(const struct zbtInner *n, unsigned low, unsigned high, co
     return c;
 }
 
-/* The child to search for a target. */
+/* Finds the child to search for a target. */
 ZBT_INLINE struct choice zbtSearchChildFor(const struct zbtInner *n, const struct zbtTarget *t,
                                            chooseFn *choose) {
     if (t->ties == ZBT_TIES_RIGHT) return choose(n, t->score, false);
@@ -168,7 +169,7 @@ ZBT_INLINE struct zbtPos zbtSearchSeekWith(const zbtree *t, const struct zbtTarg
     return (struct zbtPos){node, zbtLeafSearch(node, target)};
 }
 
-/* zbtSearchSeek for a score without a member. */
+/* Like zbtSearchSeek, for a score without a member. */
 ZBT_INLINE struct zbtPos zbtSearchSeekScoreWith(const zbtree *t, double x, bool past, uint64_t *before,
                                                 chooseFn *choose) {
     void *node = t->root;
@@ -182,9 +183,9 @@ ZBT_INLINE struct zbtPos zbtSearchSeekScoreWith(const zbtree *t, double x, bool 
     return (struct zbtPos){node, zbtLeafSearchScore(node, x, past)};
 }
 
-/* ---- From a leaf up ---- */
+/* ---- Ranks of leaves ---- */
 
-/* Elements below the children in front of this one. */
+/* Counts the elements below the children before this one. */
 typedef uint64_t countsFn(const struct zbtInner *n, const void *child);
 
 ZBT_INLINE uint64_t zbtSearchRankWith(const struct zbtLeaf *l, countsFn *countsBefore) {
@@ -194,7 +195,7 @@ ZBT_INLINE uint64_t zbtSearchRankWith(const struct zbtLeaf *l, countsFn *countsB
     return rank;
 }
 
-/* ---- By member ---- */
+/* ---- Searching by member ---- */
 
 static inline uint64_t zbtSearchLoad64(const char *p) {
     uint64_t x;
@@ -202,7 +203,7 @@ static inline uint64_t zbtSearchLoad64(const char *p) {
     return x;
 }
 
-/* Most members are short: overlapping words instead of a call. */
+/* Compares members. Most are short, so overlapping words replace a call. */
 ZBT_INLINE bool zbtSearchEqualBytes(const char *a, const char *b, size_t n) {
     if (unlikely(n < 8 || n > 32)) return memcmp(a, b, n) == 0;
     uint64_t differ =
@@ -221,8 +222,8 @@ ZBT_INLINE bool zbtSearchIsMember(const struct zbtLeaf *l, unsigned i, struct st
     return big->len == member.len && memcmp(big->bytes, member.ptr, member.len) == 0;
 }
 
-/* Compares 32 fingerprints with one and returns a bit for each equal one. Bits behind the last element may be
- * set. */
+/* Compares 32 fingerprints with one and returns a bit for each equal one. Bits after the last element
+ * may be set. */
 typedef uint32_t matchFn(const uint8_t *fps, uint8_t fp);
 
 ZBT_INLINE int zbtSearchFindInLeaf(const struct zbtLeaf *l, uint8_t fp, struct str member, matchFn *match) {
@@ -235,7 +236,7 @@ ZBT_INLINE int zbtSearchFindInLeaf(const struct zbtLeaf *l, uint8_t fp, struct s
     return -1;
 }
 
-/* The matches of a whole group of leaves: in a large set, how far to look cannot be predicted. */
+/* The matches of a whole group of leaves; in a large set the position of the match cannot be predicted. */
 struct matches {
     uint64_t low, high;
 };
@@ -244,14 +245,14 @@ ZBT_INLINE struct matches zbtSearchMatchGroup(const uint8_t *fps, uint8_t fp, ma
                             match(fps + 64, fp) | (uint64_t)match(fps + 96, fp) << 32};
 }
 
-/* ZBT_FP_GROUP: none. */
+/* Returns the first match, ZBT_FP_GROUP if there is none. */
 typedef unsigned firstFn(struct matches m);
 
 ZBT_INLINE struct matches zbtSearchWithoutFirst(struct matches m) {
     return m.low ? (struct matches){m.low & (m.low - 1), m.high} : (struct matches){0, m.high & (m.high - 1)};
 }
 
-/* In all leaves that an entry may mean. */
+/* Searches all leaves that an entry may mean. */
 ZBT_INLINE struct zbtPos zbtSearchFindInLeaves(const struct zbtMap *m, uint64_t id, struct str member,
                                                uint64_t hash, matchFn *match) {
     for (; id < m->ids; id += (uint64_t)m->id_mask + 1) {
@@ -274,10 +275,10 @@ ZBT_INLINE struct zbtPos zbtSearchFindInTable(const struct zbtMap *m, const stru
         }
         if (!b->overflow) break;
     }
-    return (struct zbtPos){NULL, 0}; /* or every bucket has been passed by some entry */
+    return (struct zbtPos){NULL, 0}; /* this also ends when every bucket has been passed by some entry */
 }
 
-/* In all leaves that may have it. */
+/* Searches all leaves that may have the member. */
 ZBT_INLINE struct zbtPos zbtSearchFindAmongAll(const zbtree *t, struct str member, uint64_t hash,
                                                matchFn *match) {
     const struct zbtMap *m = (const struct zbtMap *)(t + 1);
@@ -287,7 +288,7 @@ ZBT_INLINE struct zbtPos zbtSearchFindAmongAll(const zbtree *t, struct str membe
                                                      : zbtSearchFindInTable(m, &m->next, member, hash, match);
 }
 
-/* In all leaves. */
+/* Searches all leaves. */
 ZBT_INLINE struct zbtPos zbtSearchFindInFew(const zbtree *t, struct str member, uint64_t hash,
                                             matchFn *match) {
     struct zbtLeaf *l = t->first;
@@ -300,9 +301,8 @@ ZBT_INLINE struct zbtPos zbtSearchFindInFew(const zbtree *t, struct str member, 
 
 typedef struct zbtPos findFn(const zbtree *t, struct str member, uint64_t hash);
 
-/* With a map, the first leaf that comes into question is nearly always the right one: so this looks at no
- * other, straight on, and at no more than a group of its fp. Whatever else there may be to do, `all` does
- * from the start. */
+/* With a map, the first candidate leaf is nearly always the right one. So this searches only that leaf,
+ * without branches, and only one group of its fp. If that fails, `all` starts from the beginning. */
 ZBT_INLINE struct zbtPos zbtSearchFindMapped(const zbtree *t, struct str member, uint64_t hash,
                                              matchFn *match, firstFn *first, findFn *all) {
     const struct zbtMap *map = (const struct zbtMap *)(t + 1);
@@ -322,22 +322,22 @@ ZBT_INLINE struct zbtPos zbtSearchFindMapped(const zbtree *t, struct str member,
     return all(t, member, hash);
 }
 
-/* Slot and bytes of a member in a leaf whose fp are here, for a search to come. Where the bytes are, only the
- * slot could tell: but a leaf made anew has them in the order of its slots. */
+/* Prefetches slot and bytes of a member in a leaf whose fp are in the cache. The position of the bytes
+ * is a guess, since only the slot has it: a rebuilt leaf has them in the order of its slots. */
 ZBT_INLINE void zbtSearchPrefetchWith(const struct zbtLeaf *l, uint8_t fp, matchFn *match, firstFn *first) {
     unsigned i = first(zbtSearchMatchGroup(l->fp, fp, match));
     if (i >= l->count) return;
     const char *bytes = (const char *)l + l->size - (unsigned)l->heap * (i + 1) / l->count;
-    zbtFetch(zbtSlot(l, i));
-    zbtFetch(bytes);
-    zbtFetch(bytes + 32);
+    zbtPrefetchLine(zbtSlot(l, i));
+    zbtPrefetchLine(bytes);
+    zbtPrefetchLine(bytes + 32);
 }
 
 /* ---- Plain C ---- */
 
 #define NOINLINE __attribute__((noinline))
 
-/* A high bit for each zero byte, exactly; then the high bits side by side. */
+/* Sets a high bit for each zero byte, exactly, and gathers the high bits. */
 static inline uint32_t zbtSearchMatch8(const uint8_t *p, uint64_t fps) {
     const uint64_t low7 = 0x7f7f7f7f7f7f7f7f;
     uint64_t x;
@@ -419,7 +419,7 @@ static uint64_t zbtSearchRankPlain(const struct zbtLeaf *l) {
     return zbtSearchRankWith(l, zbtSearchCountsBeforePlain);
 }
 
-/* ---- AVX2: four children at a time; what is past the end of a node is NaN, NULL, 0 ---- */
+/* ---- AVX2: four children at a time; past the end of a node are NaN, NULL, 0 ---- */
 
 #ifdef HAVE_AVX2
 #define AVX2 __attribute__((target("avx2,popcnt,bmi,bmi2")))
@@ -428,7 +428,7 @@ AVX2 static inline uint32_t zbtSearchMatchAvx2(const uint8_t *fps, uint8_t fp) {
     __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)fps);
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_set1_epi8((char)fp)));
 }
-/* Without a branch, as none could be predicted: tzcnt of 0 is 64. */
+/* There is no branch, since it could not be predicted: tzcnt of 0 is 64. */
 AVX2 static inline unsigned zbtSearchFirstAvx2(struct matches m) {
     unsigned low = (unsigned)_tzcnt_u64(m.low), high = (unsigned)_tzcnt_u64(m.high);
     return low + (high & -(low >> 6));
@@ -445,7 +445,7 @@ AVX2 static inline uint64_t zbtSearchSumOfFour(__m256i x) {
 struct zbtTally {
     __m256i found, before;
 };
-/* Children i .. i + 3. */
+/* Adds up children i .. i + 3. */
 AVX2 static inline void zbtSearchTallyFour(struct zbtTally *sum, const struct zbtInner *n, unsigned i,
                                            __m256d bound, bool past) {
     __m256d four = _mm256_loadu_pd(zbtSeparators(n) + 1 + i);
@@ -455,7 +455,7 @@ AVX2 static inline void zbtSearchTallyFour(struct zbtTally *sum, const struct zb
     sum->before = _mm256_add_epi64(sum->before, _mm256_and_si256(left, zbtSearchLoadFour(n->counts + i)));
 }
 
-/* A node has room for an odd number of fours: the first, then pairs of them. */
+/* A node has an odd number of fours: the first, then pairs of them. */
 AVX2 static inline struct choice zbtSearchChooseAvx2(const struct zbtInner *n, double x, bool past) {
     __m256d bound = _mm256_set1_pd(x);
     struct zbtTally sum = {_mm256_setzero_si256(), _mm256_setzero_si256()};
@@ -520,8 +520,8 @@ AVX2 static struct zbtPos zbtSearchSeekInsertAvx2(zbtree *t, const struct zbtTar
     uint64_t before;
     return zbtSearchSeekWith(t, target, &before, true, zbtSearchChooseAvx2);
 }
-/* GCC leaves the upper halves of the registers dirty here, where a double comes in by one: all code for SSE
- * that runs afterwards would be slow, the sines of GEOSEARCH ten times. */
+/* GCC leaves the upper halves of the registers dirty in a function with a double argument. Without
+ * vzeroupper all SSE code that runs afterwards would be slow, the sines of GEOSEARCH by a factor of ten. */
 AVX2 static struct zbtPos zbtSearchSeekScoreAvx2(const zbtree *t, double x, bool past, uint64_t *before) {
     struct zbtPos pos = past ? zbtSearchSeekScoreWith(t, x, true, before, zbtSearchChooseAvx2)
                              : zbtSearchSeekScoreWith(t, x, false, before, zbtSearchChooseAvx2);
@@ -533,7 +533,7 @@ AVX2 static uint64_t zbtSearchRankAvx2(const struct zbtLeaf *l) {
 }
 #endif
 
-/* ---- The choice ---- */
+/* ---- Choosing an instruction set ---- */
 
 struct zbtPos (*zbtFind)(const zbtree *, struct str, uint64_t);
 void (*zbtPrefetchElement)(const struct zbtLeaf *, uint64_t);

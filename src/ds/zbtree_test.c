@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_test.c - the B+ tree against a naive sorted array, under random operations.
  *
- *   MODEL_OPS=n   number of operations (default 1,000,000); 10000000 for the long run, 50000 under valgrind
+ *   MODEL_OPS=n   number of operations (default 1,000,000); 10000000 for the long run, 50000 under
+ * valgrind
  *   MODEL_SEED=n  repeat a run; the seed is printed
- *   --bench       ns per operation and bytes per member beside the skiplist, instead of the tests
+ *   --bench       ns per operation and bytes per member compared to the skiplist, instead of the tests
  *
- * Members come from a universe of numbered ones, so that the model knows in no time which are present. */
+ * Members are numbered, so that the model finds out at once which are present. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@
 #include "ds/hashtable.h"
 #include "ds/zbtree_private.h"
 
-/* ---- The universe ---- */
+/* ---- Members ---- */
 
 #define UNIVERSE   32768
 #define MEMBER_MAX 700
@@ -30,7 +31,8 @@
 static struct str memberOf[UNIVERSE];
 static uint64_t hashOf[UNIVERSE];
 
-/* Empty, binary, with shared prefixes, around the longest that is stored inline, and usual ones. */
+/* Makes members of all kinds: empty, binary, with shared prefixes, around the longest that is stored
+ * inline, and usual ones. */
 static size_t makeMember(char *buf, unsigned id) {
     size_t len;
     if (id == 0) return 0;
@@ -71,7 +73,7 @@ static void freeUniverse(void) {
     for (unsigned id = 0; id < UNIVERSE; id++) zfree((char *)memberOf[id].ptr);
 }
 
-/* ---- The model: members in order, and who is in it ---- */
+/* ---- The model: members in order, and which are present ---- */
 
 struct zbtModelEntry {
     double score;
@@ -159,7 +161,7 @@ static unsigned randomAbsent(void) {
     return id;
 }
 
-/* ---- Operations: each does the same to both and compares what they answer ---- */
+/* ---- Operations: each changes both and compares the results ---- */
 
 static void zbtreeTestExpectAt(struct zbtPos p, size_t at) {
     assert_true(strEq(zbtMember(p), memberOf[model[at].id]));
@@ -287,7 +289,8 @@ static bool zbtreeTestBelowMax(struct str m, const struct zlexBound *b) {
 
 static void zbtreeTestOpLexRange(void) {
     struct zlexRange r = {zbtreeTestRandomBound(), zbtreeTestRandomBound()};
-    if (modelLen && model[0].score != model[modelLen - 1].score) { /* without meaning: only not dangerous */
+    if (modelLen && model[0].score !=
+                        model[modelLen - 1].score) { /* the range has no meaning here, but must be harmless */
         struct zbtPos p;
         uint64_t rank;
         zbtSeekLex(tree, &r, randomBelow(2), &p, &rank);
@@ -367,7 +370,7 @@ static void zbtreeTestVerifyAll(void) {
     zbtreeTestCompareAll(tree);
 }
 
-/* The copy answers for the tree from now on. */
+/* Replaces the tree by its copy. */
 static void opCopy(void) {
     zbtree *copy = zbtCopy(tree);
     zbtFree(tree);
@@ -442,8 +445,8 @@ static void zbtreeTestModel(void **state) {
     zbtreeTestRunModel(zbtreeTestModelOps());
 }
 
-/* The map keeps so few bits of a leaf's number that many leaves share them, as in trees of more than 2^24
- * leaves. */
+/* The map keeps so few bits of a leaf's number that many leaves share them, as in trees of more than
+ * 2^24 leaves. */
 static void testFewIds(void **state) {
     (void)state;
     for (unsigned bits = 1; bits < 8; bits += 2) {
@@ -455,7 +458,7 @@ static void testFewIds(void **state) {
 
 /* ---- How scores are stored ---- */
 
-/* The width of the leaf that has these. */
+/* Returns the width of the leaf with these scores. */
 static unsigned zbtreeTestWidthFor(const double *scores, unsigned n) {
     char text[32];
     zbtree *t = zbtCreate(0);
@@ -469,7 +472,7 @@ static unsigned zbtreeTestWidthFor(const double *scores, unsigned n) {
         struct str member = strN(text, (size_t)sprintf(text, "%u", i));
         double score = zbtScore(zbtFind(t, member, hashBytes(member.ptr, member.len)));
         assert_memory_equal(&score, &scores[i], sizeof score);
-        for (unsigned past = 0; past < 2; past++) { /* the first one from there on, as a naive count has it */
+        for (unsigned past = 0; past < 2; past++) { /* the first slot from there on, by a naive search */
             struct zscoreRange r = {scores[i], INFINITY, past, false};
             uint64_t rank = 0, left = 0;
             struct zbtPos p;
@@ -500,12 +503,12 @@ static void zbtreeTestWidths(void **state) {
     assert_int_equal(WIDTH_FOR(-INFINITY, -1e308), 7);
     assert_int_equal(WIDTH_FOR(-INFINITY, INFINITY, 0.5), 8);
     assert_int_equal(WIDTH_FOR(-0.5, 0.5), 8);
-    assert_int_equal(WIDTH_FOR(0.0, 0.5, -0.0), 8); /* equal, and to be told apart */
+    assert_int_equal(WIDTH_FOR(0.0, 0.5, -0.0), 8); /* equal, but to be distinguished */
     assert_int_equal(WIDTH_FOR(5e-324, -5e-324, 0.0, -0.0), 8);
     assert_int_equal(WIDTH_FOR(5e-324, 1e-320), 5);
 }
 
-/* Emptied from one end and filled at the other, as a queue or a window of time is. */
+/* Empties at one end and fills at the other, like a queue or a window of time. */
 static void zbtreeTestQueue(void **state) {
     (void)state;
     struct zbtPos p;
@@ -534,9 +537,9 @@ static void zbtreeTestQueue(void **state) {
 
 /* ---- The map in every order ---- */
 
-#define CHAIN_BOUND 60 /* some 20 in most states; in the order of hashes there would be thousands */
+#define CHAIN_BOUND 60 /* some 20 in most states; thousands if entries came in the order of hashes */
 
-/* Buckets that the longest search looks at. */
+/* Returns the buckets that the longest search reads. */
 static uint32_t longestChain(const zbtree *t) {
     const struct zbtMap *m = zbtMapOf(t);
     uint32_t longest = 0;
@@ -563,7 +566,7 @@ static size_t ordered;
 
 static void onOrder(void *priv, struct str member, double score) {
     (void)priv, (void)member;
-    order[ordered++] = (unsigned)score; /* scores are ids here */
+    order[ordered++] = (unsigned)score; /* scores are ids in this test */
 }
 
 static void eraseId(zbtree **t, unsigned id) {
@@ -572,7 +575,7 @@ static void eraseId(zbtree **t, unsigned id) {
     *t = zbtErase(*t, p, hashOf[id]);
 }
 
-/* A tree is filled in the order of another's scan, and emptied in that of its own scan. */
+/* A tree is filled in the order of another one's scan, and emptied in that of its own scan. */
 static void testScanOrder(void **state) {
     (void)state;
     zbtree *from = zbtCreate(0), *to = zbtCreate(0);
@@ -634,7 +637,7 @@ static double bytesPerMember(size_t n, const size_t *order, double unit) {
     return (double)used / (double)n;
 }
 
-/* Means over several orders where one alone says little: a thousand members are some ten leaves. */
+/* Computes means over several orders if one is not enough: a thousand members are only some ten leaves. */
 static void shuffledBytes(size_t n, double *integers, double *doubles) {
     size_t orders = n < 10000 ? 10000 / n : 1;
     *integers = *doubles = 0;
@@ -670,7 +673,7 @@ static void zbtreeTestBytes(void **state) {
     }
 }
 
-/* ---- Both instruction sets find the same ---- */
+/* ---- Both instruction sets ---- */
 
 static void findAll(void) {
     char text[32];
@@ -688,7 +691,8 @@ static void findAll(void) {
     zbtFree(t);
 }
 
-/* Several levels, three elements a score: the ends of ranges, ranks, and children that leave. */
+/* Tests several levels with three elements a score: the ends of ranges, ranks, and the removal of
+ * children. */
 static void seekAndClimb(void) {
     enum { MANY = 9000 };
     char text[32];
@@ -714,8 +718,8 @@ static void seekAndClimb(void) {
     zbtFree(t);
 }
 
-/* While a fork child lives the map grows late, does not shrink, and (FORBID) leaves its entries alone as long
- * as there is room; whatever comes, all is found. */
+/* While there is a fork child the map grows late, does not shrink, and (FORBID) leaves its entries as
+ * long as there is space; every member is found meanwhile. */
 static bool isRehashing(const zbtree *t) {
     return zbtMapOf(t)->moving != 0;
 }
@@ -742,7 +746,7 @@ static void testPolicy(void **state) {
             if (n > 3000 && !isRehashing(t) && fillOf(t) > fullest) fullest = fillOf(t);
             if (n % 4000 == 0) zbtVerify(t);
         }
-        assert_true(fullest > 0.92); /* 0.85 else */
+        assert_true(fullest > 0.92); /* otherwise 0.85 */
         uint64_t slots = zbtMapSlots(zbtMapOf(t));
         hashtableSetResizePolicy((enum hashtableResizePolicy)policy);
         while (zbtLength(t) > 4000 && isRehashing(t)) t = zbtEraseRange(t, 5, 1);
@@ -767,7 +771,7 @@ static void testInstructions(void **state) {
     seekAndClimb();
 }
 
-/* ---- The upper halves of the vector registers, which make code for SSE slow while they are dirty ---- */
+/* ---- The upper halves of the vector registers, which slow down SSE code while they are dirty ---- */
 
 #ifdef __x86_64__
 #define XSTATE_LEAF 0xd
@@ -786,7 +790,7 @@ static bool upperHalvesAreDirty(void) {
     return low & AVX_STATE;
 }
 
-/* Compilers clean up behind such code only when they optimize, from -O2 on. */
+/* Compilers insert vzeroupper only when they optimize, from -O2 on. */
 __attribute__((target("avx2"), noinline)) static void addFour(double *to, const double *more) {
     _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), _mm256_loadu_pd(more)));
 }
@@ -835,7 +839,7 @@ static void testUpperHalves(void **state) {
 }
 #endif
 
-/* ---- Benchmark: the same work for both indexes, each with what finds members ---- */
+/* ---- Benchmark: the same work for both indexes, each with its search for members ---- */
 
 struct zbtModelList {
     zskiplist order;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ziplist.c - reading the flat list of older files; the format is in ziplist.h. */
+/* ziplist.c - reads the flat list of older files; the format is in ziplist.h. */
 #include "ds/ziplist.h"
 
 #include "ds/listpack.h"
@@ -7,14 +7,14 @@
 #define HEADER_SIZE   10
 #define COUNT_UNKNOWN 65535
 #define END           0xff
-#define LONG_SIZE     0xfe /* the size of the entry before is in the four bytes that follow */
+#define LONG_SIZE     0xfe /* the size of the previous entry is in the next four bytes */
 
-/* The entries that are left to read, and where the first of them began. */
+/* The remaining entries, and the start of the first one. */
 struct ziplistReader {
     const unsigned char *p, *end;
 };
 
-static bool ziplistTake(struct ziplistReader *r, size_t n, const unsigned char **p) {
+static bool ziplistReadBytes(struct ziplistReader *r, size_t n, const unsigned char **p) {
     if (n > (size_t)(r->end - r->p)) return false;
     *p = r->p;
     r->p += n;
@@ -33,54 +33,54 @@ static uint64_t ziplistLoadBE(const unsigned char *p, unsigned bytes) {
     return v;
 }
 
-static bool ziplistTakeSizeBefore(struct ziplistReader *r, uint64_t *size) {
+static bool ziplistReadSizeBefore(struct ziplistReader *r, uint64_t *size) {
     const unsigned char *p;
-    if (!ziplistTake(r, 1, &p)) return false;
+    if (!ziplistReadBytes(r, 1, &p)) return false;
     *size = *p;
     if (*p < LONG_SIZE) return true;
-    if (*p != LONG_SIZE || !ziplistTake(r, 4, &p)) return false;
+    if (*p != LONG_SIZE || !ziplistReadBytes(r, 4, &p)) return false;
     *size = ziplistLoadLE(p, 4);
     return true;
 }
 
-static bool ziplistTakeString(struct ziplistReader *r, uint64_t len, struct lpValue *v) {
+static bool ziplistReadString(struct ziplistReader *r, uint64_t len, struct lpValue *v) {
     const unsigned char *p;
-    if (!ziplistTake(r, len, &p)) return false;
+    if (!ziplistReadBytes(r, len, &p)) return false;
     v->sval = (const char *)p;
     v->slen = (uint32_t)len;
     return true;
 }
 
-static bool ziplistTakeInteger(struct ziplistReader *r, unsigned bytes, struct lpValue *v) {
+static bool ziplistReadInteger(struct ziplistReader *r, unsigned bytes, struct lpValue *v) {
     const unsigned char *p;
-    if (!ziplistTake(r, bytes, &p)) return false;
+    if (!ziplistReadBytes(r, bytes, &p)) return false;
     unsigned shift = 64 - 8 * bytes;
     v->sval = NULL;
     v->lval = (int64_t)(ziplistLoadLE(p, bytes) << shift) >> shift;
     return true;
 }
 
-static bool ziplistTakeElement(struct ziplistReader *r, struct lpValue *v) {
+static bool ziplistReadElement(struct ziplistReader *r, struct lpValue *v) {
     const unsigned char *p, *more;
-    if (!ziplistTake(r, 1, &p)) return false;
+    if (!ziplistReadBytes(r, 1, &p)) return false;
     switch (*p >> 6) {
-    case 0: return ziplistTakeString(r, *p, v);
-    case 1: return ziplistTake(r, 1, &more) && ziplistTakeString(r, (uint64_t)(*p & 63) << 8 | *more, v);
-    case 2: return ziplistTake(r, 4, &more) && ziplistTakeString(r, ziplistLoadBE(more, 4), v);
+    case 0: return ziplistReadString(r, *p, v);
+    case 1: return ziplistReadBytes(r, 1, &more) && ziplistReadString(r, (uint64_t)(*p & 63) << 8 | *more, v);
+    case 2: return ziplistReadBytes(r, 4, &more) && ziplistReadString(r, ziplistLoadBE(more, 4), v);
     }
     switch (*p) {
-    case 0xc0: return ziplistTakeInteger(r, 2, v);
-    case 0xd0: return ziplistTakeInteger(r, 4, v);
-    case 0xe0: return ziplistTakeInteger(r, 8, v);
-    case 0xf0: return ziplistTakeInteger(r, 3, v);
-    case 0xfe: return ziplistTakeInteger(r, 1, v);
+    case 0xc0: return ziplistReadInteger(r, 2, v);
+    case 0xd0: return ziplistReadInteger(r, 4, v);
+    case 0xe0: return ziplistReadInteger(r, 8, v);
+    case 0xf0: return ziplistReadInteger(r, 3, v);
+    case 0xfe: return ziplistReadInteger(r, 1, v);
     }
     v->sval = NULL;
     v->lval = (*p & 15) - 1;
     return *p >= 0xf1 && *p <= 0xfd;
 }
 
-/* NULL: too large for a listpack. */
+/* Appends a value; returns NULL if it is too large for a listpack. */
 static unsigned char *ziplistAppend(unsigned char *lp, const struct lpValue *v) {
     if (!lpSafeToAdd(lp, v->sval ? v->slen : 0)) {
         lpFree(lp);
@@ -101,7 +101,7 @@ unsigned char *ziplistToListpack(struct str bytes) {
     struct lpValue v;
     while (lp && r.p < r.end) {
         entry = r.p;
-        if (!ziplistTakeSizeBefore(&r, &before_is) || before_is != before || !ziplistTakeElement(&r, &v))
+        if (!ziplistReadSizeBefore(&r, &before_is) || before_is != before || !ziplistReadElement(&r, &v))
             goto bad;
         before = (uint64_t)(r.p - entry);
         count++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ziplist.h - the flat list of older files, read only: what listpacks replaced.
+/* ziplist.h - the flat list of older files, which listpacks replaced; read only.
  *
  *     [u32 bytes][u32 offset of the last entry][u16 count][entry ...][0xff]
  *
- *     entry:  size of the entry before it: 1 byte, or 0xfe and 4 bytes
+ *     entry:  size of the previous entry: 1 byte, or 0xfe and 4 bytes
  *             00xxxxxx                      string of x bytes
  *             01xxxxxx + 1 byte             string, 14-bit length, big endian
  *             10...... + 4 bytes            string, 32-bit length, big endian
@@ -15,6 +15,6 @@
 
 #include "base/str.h"
 
-/* Converts a ziplist to a listpack, which the caller owns. NULL: the bytes are no valid ziplist. All bytes
- * are checked, and none outside is read. */
+/* Converts a ziplist to a listpack, which the caller owns. Returns NULL if the bytes are no valid
+ * ziplist. All bytes are checked; no byte outside is read. */
 unsigned char *ziplistToListpack(struct str bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ziplist_test.c - reading the flat containers of older files: every encoding, and damage in every byte. */
+/* ziplist_test.c - the flat containers of older files: every encoding, and damage in every byte. */
 #include "ds/ziplist.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "ds/listpack.h"
 #include "ds/zipmap.h"
 
-/* ---- Writing them ---- */
+/* ---- Writing ---- */
 
 struct writer {
     sds bytes;
@@ -32,7 +32,7 @@ static struct writer ziplistTestBegin(void) {
     return (struct writer){.bytes = sdsgrowzero(sdsempty(), 10), .last = 10};
 }
 
-/* long_before: the five-byte form, which ziplists keep after an entry has become smaller. */
+/* Adds an entry. long_before: the five-byte form, which ziplists keep after an entry has shrunk. */
 static void ziplistTestAdd(struct writer *w, bool long_before, const void *head, size_t n, struct str text) {
     size_t start = sdslen(w->bytes);
     w->last = start;
@@ -77,7 +77,7 @@ static sds ziplistTestEnd(struct writer *w) {
     return w->bytes;
 }
 
-/* The reader gets a copy without a byte to spare: what is read behind its end shows. */
+/* Passes an exact copy to the reader, so that reads past its end are detected. */
 static unsigned char *readExact(unsigned char *(*read)(struct str), const char *bytes, size_t n) {
     char *copy = malloc(n ? n : 1);
     memcpy(copy, bytes, n);
@@ -215,7 +215,7 @@ static void damagedZipmaps(void **state) {
     }
 }
 
-/* The long form of a length is for long ones only. */
+/* The long form of a length is invalid for short ones. */
 static void lengthsHaveOneForm(void **state) {
     (void)state;
     for (unsigned len = 0; len < 300; len++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zipmap.c - reading the flat map of the oldest files; the format is in zipmap.h. */
+/* zipmap.c - reads the flat map of the oldest files; the format is in zipmap.h. */
 #include "ds/zipmap.h"
 
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct zipmapReader {
     const unsigned char *p, *end;
 };
 
-static bool zipmapTakeLength(struct zipmapReader *r, size_t *len) {
+static bool zipmapReadLength(struct zipmapReader *r, size_t *len) {
     size_t left = (size_t)(r->end - r->p);
     if (left < 1 || *r->p == END || (*r->p == LONG_LENGTH && left < 5)) return false;
     if (*r->p < LONG_LENGTH) {
@@ -22,26 +22,26 @@ static bool zipmapTakeLength(struct zipmapReader *r, size_t *len) {
     } else {
         *len = (size_t)r->p[1] | (size_t)r->p[2] << 8 | (size_t)r->p[3] << 16 | (size_t)r->p[4] << 24;
         r->p += 5;
-        return *len >= LONG_LENGTH; /* a shorter one has one form only */
+        return *len >= LONG_LENGTH; /* a shorter one has only the short form */
     }
     return true;
 }
 
-static bool zipmapTakeText(struct zipmapReader *r, size_t len, struct str *s) {
+static bool zipmapReadText(struct zipmapReader *r, size_t len, struct str *s) {
     if (len > (size_t)(r->end - r->p)) return false;
     *s = strN((const char *)r->p, len);
     r->p += len;
     return true;
 }
 
-static bool zipmapTakePair(struct zipmapReader *r, struct str *key, struct str *value) {
+static bool zipmapReadPair(struct zipmapReader *r, struct str *key, struct str *value) {
     size_t len;
     struct str unused;
-    if (!zipmapTakeLength(r, &len) || !zipmapTakeText(r, len, key) || !zipmapTakeLength(r, &len) ||
+    if (!zipmapReadLength(r, &len) || !zipmapReadText(r, len, key) || !zipmapReadLength(r, &len) ||
         r->p == r->end)
         return false;
     size_t unused_len = *r->p++;
-    return zipmapTakeText(r, len, value) && zipmapTakeText(r, unused_len, &unused);
+    return zipmapReadText(r, len, value) && zipmapReadText(r, unused_len, &unused);
 }
 
 unsigned char *zipmapToListpack(struct str bytes) {
@@ -52,7 +52,7 @@ unsigned char *zipmapToListpack(struct str bytes) {
     size_t pairs = 0;
     struct str key, value;
     for (; r.p < r.end; pairs++) {
-        if (!zipmapTakePair(&r, &key, &value) || !lpSafeToAdd(lp, key.len + value.len)) {
+        if (!zipmapReadPair(&r, &key, &value) || !lpSafeToAdd(lp, key.len + value.len)) {
             lpFree(lp);
             return NULL;
         }

@@ -10,6 +10,6 @@
 
 #include "base/str.h"
 
-/* Key, value, key, value ... as a listpack, the caller's. NULL when the bytes are no sound zipmap, down to
- * the last one; never reads outside of them. */
+/* Returns key, value, key, value ... as a listpack, which the caller owns; NULL if the bytes are no
+ * valid zipmap. All bytes are checked; no byte outside is read. */
 unsigned char *zipmapToListpack(struct str bytes);

@@ -638,7 +638,7 @@ struct onDeleteCall {
     void (*fn)(void *priv, zskiplistNode *n);
     void *priv;
 };
-static void zslTellAndFree(void *priv, zskiplistNode *n) {
+static void zslReportAndFree(void *priv, zskiplistNode *n) {
     struct onDeleteCall *call = priv;
     if (call->fn) call->fn(call->priv, n);
     zslNodeFree(n);
@@ -651,7 +651,7 @@ uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
     if (rank >= zsl->length || count == 0) return 0;
     if (count > zsl->length - rank) count = zsl->length - rank;
     zslFindPathByPos(zsl, rank, &path);
-    zslUnlinkRun(zsl, &path, count, zslTellAndFree, &call);
+    zslUnlinkRun(zsl, &path, count, zslReportAndFree, &call);
     return count;
 }
 
