@@ -13,7 +13,7 @@ proc test {name body args} {
     if {![name_wanted $name] || ![tags_wanted [concat $::tags $tags] $name]} { return }
     set ::test_name $name
     set ::test_body $body
-    tell start $name
+    report_event start $name
     set first_client $resp::next
     set begin [clock milliseconds]
     set failed [catch {uplevel 1 $body} result how]
@@ -25,12 +25,12 @@ proc test {name body args} {
     }
     set took [expr {[clock milliseconds] - $begin}]
     if {$failed && [lindex [dict get $how -errorcode] 0] eq "SKIP"} {
-        tell skip $name $result
+        report_event skip $name $result
     } elseif {$failed} {
         report_failure $name $result $how
         recover_servers $first_client
     } else {
-        tell ok $name $took
+        report_event ok $name $took
     }
     set ::test_name {}
     set ::test_body {}
@@ -67,7 +67,7 @@ proc tags_wanted {tags {name {}}} {
     foreach {impossible tag reason} [list [expr {$::options(host) ne {}}] external:skip "needs a server of its own" \
                                           $::options(valgrind) valgrind:skip "not under valgrind"] {
         if {$impossible && $tag in $tags} {
-            tell skip [expr {$name eq {} ? "a block of tests" : $name}] $reason
+            report_event skip [expr {$name eq {} ? "a block of tests" : $name}] $reason
             return 0
         }
     }
@@ -81,7 +81,7 @@ proc name_wanted {name} {
 proc report_failure {name message how {log {}}} {
     set where [failure_place $how]
     if {$log eq {} && [llength $::servers]} { set log [srv log] }
-    tell fail $name $where $message $log
+    report_event fail $name $where $message $log
 }
 
 # file:line of a failed test. Tcl knows the line within the test's body; the file gives the line of that body.

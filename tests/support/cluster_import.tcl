@@ -9,13 +9,13 @@ proc import_begin {letter} {
     set ::link [valkey_deferring_client [n 1]]
     $::link cluster syncslots establish source [cluster_id 0] name [import_name $letter] slotsrange 3300 3300
     assert_equal OK [$::link read]
-    import_say ack
+    import_send ack
 }
 
-proc import_say {word} { $::link cluster syncslots $word }
+proc import_send {word} { $::link cluster syncslots $word }
 
 # Messages from the target, without keepalives.
-proc import_hear {} {
+proc import_receive {} {
     while {[set word [lindex [$::link read] 2]] eq "ACK"} {}
     return $word
 }
@@ -49,11 +49,11 @@ proc wait_no_rewrite {k} {
 }
 
 proc import_succeed {} {
-    import_say snapshot-eof
-    assert_equal REQUEST-PAUSE [import_hear]
-    import_say paused
-    assert_equal REQUEST-FAILOVER [import_hear]
-    import_say failover-granted
+    import_send snapshot-eof
+    assert_equal REQUEST-PAUSE [import_receive]
+    import_send paused
+    assert_equal REQUEST-FAILOVER [import_receive]
+    import_send failover-granted
 }
 
 # The newest job of node k.

@@ -205,7 +205,7 @@ proc spawn {server} {
         wait_file $dir/pid
         set pid [string trim [read_file $dir/pid]]
     }
-    tell server $pid [dict get $server log]
+    report_event server $pid [dict get $server log]
     return $server
 }
 
@@ -225,7 +225,7 @@ proc wait_until_ready {{level 0}} {
         if {[file exists $dir/exit]} {
             error "the server ended while starting, with exit code [exit_code [srv $level dir]]\n[tail [srv $level log] 15]"
         }
-        if {[log_says_ready [srv $level log]]} { return }
+        if {[log_has_ready [srv $level log]]} { return }
         if {![catch {resp::connect [srv $level host] [srv $level port]} c]} {
             set code [catch {$c ping} reply]
             set strange [is_another_server $c [srv $level pid]]
@@ -244,7 +244,7 @@ proc is_another_server {client pid} {
 }
 
 # Only what was logged since the last start counts.
-proc log_says_ready {log} {
+proc log_has_ready {log} {
     set text [read_file $log]
     set start [string last $::restart_mark $text]
     return [expr {[string first "Ready to accept connections" $text [expr {max($start, 0)}]] >= 0}]
@@ -265,7 +265,7 @@ proc stop {server {signal TERM}} {
             wait_file $dir/exit
         }
     }
-    tell gone $pid
+    report_event gone $pid
     catch {close [dict get $server pipe]}
     if {$problem eq {}} { set problem [log_problem [dict get $server log]] }
     set code [exit_code $dir]
@@ -314,9 +314,9 @@ proc server_of_kind {kind} {
 # Every test in it is reported as skipped, by its name.
 proc skip_tests_of {body reason} {
     set names [regexp -all -inline -line {^\s*test\s+[\{"](.*?)[\}"]\s+\{} $body]
-    if {![llength $names]} { tell skip "a block of tests" $reason }
+    if {![llength $names]} { report_event skip "a block of tests" $reason }
     foreach {- name} $names {
-        if {[name_wanted $name]} { tell skip $name $reason }
+        if {[name_wanted $name]} { report_event skip $name $reason }
     }
 }
 
@@ -449,7 +449,7 @@ proc borrow_server {o} {
         dir $::work_dir before $before name {}]
     if {$refused || [llength [dict get $o args]] || [dict get $o executable] ne {}} {
         give_back_server $server
-        tell skip "a block of tests" "needs a server of its own"
+        report_event skip "a block of tests" "needs a server of its own"
         return 0
     }
     $c flushall

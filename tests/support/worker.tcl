@@ -19,7 +19,7 @@ foreach {name value} {
     if {![info exists ::env($name)]} { set ::env($name) $value }
 }
 
-proc tell {args} {
+proc report_event {args} {
     puts @[binary encode base64 [encoding convertto utf-8 $args]]
     flush stdout
 }
@@ -32,4 +32,4 @@ if {[catch {source -encoding utf-8 $path} problem how]} {
         "$problem\n[dict get $how -errorinfo]" {}
     foreach server $::servers { stop $server KILL }
 }
-tell done
+report_event done

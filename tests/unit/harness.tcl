@@ -489,9 +489,9 @@ start_servers {primary {kind valkey} replica {kind valkey}} {
 test {servers by name: tests are skipped, and counted, where a kind is missing} {
     set oracle [expr {[info exists ::env(ORACLE)] ? $::env(ORACLE) : {}}]
     set ::env(ORACLE) $::work_dir/nowhere
-    rename tell told
+    rename report_event kept_report_event
     set ::said {}
-    proc tell {args} { lappend ::said $args }
+    proc report_event {args} { lappend ::said $args }
     set code [catch {
         start_servers {primary {kind valkey} replica {kind ours}} {
             test {servers by name: one} { error "it runs" }
@@ -499,8 +499,8 @@ test {servers by name: tests are skipped, and counted, where a kind is missing} 
         }
         start_servers {primary {kind valkey}} { error "it runs" }
     } problem]
-    rename tell {}
-    rename told tell
+    rename report_event {}
+    rename kept_report_event report_event
     if {$oracle eq {}} { unset ::env(ORACLE) } else { set ::env(ORACLE) $oracle }
     assert_equal 0 $code $problem
     assert_equal {{skip {servers by name: one} {no valkey here}} {skip {servers by name: another} {no valkey here}} {skip {a block of tests} {no valkey here}}} $::said

@@ -55,7 +55,7 @@ proc make_certificates {} {
     cd $::tls_dir
     try {
         make_authority ca
-        make_authority strangers
+        make_authority foreign_ca
         make_certificate server ca
         make_certificate renewed ca
         make_certificate client ca /CN=alice urn:user:bob
@@ -65,7 +65,7 @@ proc make_certificates {} {
         make_certificate_with_nul nul ca
         make_authority short 10
         make_authority longer 15
-        make_certificate stranger strangers
+        make_certificate foreign foreign_ca
         make_certificate expired ca {} urn:none -1
         openssl ec -in server.key -aes128 -passout pass:hush -out locked.key
         openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out server.dh
@@ -271,19 +271,19 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
 
     test {clients need a certificate of our authority: none, another's, an expired one} {
         assert_equal "refused refused refused +PONG" [python {
-            print(*[outcome(lambda: connect(cert=c)) for c in (None, "stranger", "expired", "client")])
+            print(*[outcome(lambda: connect(cert=c)) for c in (None, "foreign", "expired", "client")])
         }]
-        assert_match "*certificate verify failed*" [tool valkey-cli --tls --cacert [tls_file strangers.crt] --cert [tls_file client.crt] --key [tls_file client.key] ping]
+        assert_match "*certificate verify failed*" [tool valkey-cli --tls --cacert [tls_file foreign_ca.crt] --cert [tls_file client.crt] --key [tls_file client.key] ping]
     }
 
     test {tls-auth-clients no and optional} {
         config_set tls-auth-clients no
         assert_equal "+PONG +PONG +PONG" [python {
-            print(*[outcome(lambda: connect(cert=c)) for c in (None, "stranger", "client")])
+            print(*[outcome(lambda: connect(cert=c)) for c in (None, "foreign", "client")])
         }]
         config_set tls-auth-clients optional
         assert_equal "+PONG refused refused +PONG" [python {
-            print(*[outcome(lambda: connect(cert=c)) for c in (None, "stranger", "expired", "client")])
+            print(*[outcome(lambda: connect(cert=c)) for c in (None, "foreign", "expired", "client")])
         }]
         config_set tls-auth-clients yes
     }
@@ -291,7 +291,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
     test {a folder of authorities} {
         assert_equal OK [r config set tls-ca-cert-file {} tls-ca-cert-dir [tls_file trusted]]
         assert_equal "+PONG refused" [python {
-            print(*[outcome(lambda: connect(cert=c)) for c in ("client", "stranger")])
+            print(*[outcome(lambda: connect(cert=c)) for c in ("client", "foreign")])
         }]
         assert_equal OK [r config set tls-ca-cert-dir {} tls-ca-cert-file [tls_file ca.crt]]
     }

@@ -80,7 +80,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2 overrides {repl-diskless-
         set ::link [valkey_deferring_client [n 1]]
         $::link cluster syncslots establish source [cluster_id 0] name [import_name j] slotsrange 3168 3168
         assert_equal OK [$::link read]
-        import_say ack
+        import_send ack
         $::link set "{f}1" v
         wait_for_condition 100 50 {[r [n 1] cluster countkeysinslot 3168] == 1} else { fail "not there" }
         r [n 1] debug reload

@@ -58,21 +58,21 @@ foreach {what kinds} {
         }
 
         test "$what: when the target is replaced, the migration continues to its new primary, which has the moved keys" {
-            set heir [cluster_id 3]
+            set new_owner [cluster_id 3]
             r [n 0] set "{06S}" v
             assert_equal OK [r [n 1] cluster setslot 0 importing [cluster_id 0]]
             assert_equal OK [r [n 0] cluster setslot 0 migrating [cluster_id 1]]
             assert_equal OK [r [n 0] migrate 127.0.0.1 [srv [n 1] port] "{06S}" 0 5000]
-            wait_for_condition 100 50 {[r [n 3] cluster countkeysinslot 0] == 1} else { fail "the heir has no key" }
+            wait_for_condition 100 50 {[r [n 3] cluster countkeysinslot 0] == 1} else { fail "the new owner has no key" }
             assert_equal OK [r [n 3] cluster failover]
-            foreach k {0 2} { wait_for_condition 200 50 {[string match "* \\\[0->-$heir\\]*" [r [n $k] cluster nodes]]} else { fail [r [n $k] cluster nodes] } }
+            foreach k {0 2} { wait_for_condition 200 50 {[string match "* \\\[0->-$new_owner\\]*" [r [n $k] cluster nodes]]} else { fail [r [n $k] cluster nodes] } }
             wait_for_condition 200 50 {[string match "*slave*" [cluster_line 0 [cluster_id 1]]]} else { fail [r [n 0] cluster nodes] }
-            assert_match "* \\\[0->-$heir\\]*" [r [n 0] cluster nodes]
+            assert_match "* \\\[0->-$new_owner\\]*" [r [n 0] cluster nodes]
             assert_error "ASK 0 127.0.0.1:[srv [n 3] port]" {r [n 0] get "{06S}"}
             assert_equal OK [r [n 3] asking]
             assert_equal v [r [n 3] get "{06S}"]
-            assert_equal OK [r [n 3] cluster setslot 0 node $heir]
-            assert_equal OK [r [n 0] cluster setslot 0 node $heir]
+            assert_equal OK [r [n 3] cluster setslot 0 node $new_owner]
+            assert_equal OK [r [n 0] cluster setslot 0 node $new_owner]
             wait_cluster_ok 4
         }
     }

@@ -83,10 +83,10 @@ start_cluster {kinds {ours ours ours ours} primaries 3} {
             wait_for_link n0
             wait_cluster_ok 4
         }
-        set heir [expr {3 - $failing}]
-        set ids [list [cluster_id $heir] [cluster_id $failing]]
+        set new_owner [expr {3 - $failing}]
+        set ids [list [cluster_id $new_owner] [cluster_id $failing]]
         exec kill -KILL [srv [n $failing] pid]
-        wait_for_condition 400 50 {[cluster_owner 1 3300 4] == $heir} else { fail "nobody takes over" }
+        wait_for_condition 400 50 {[cluster_owner 1 3300 4] == $new_owner} else { fail "nobody takes over" }
         assert {"fail" in [flags_of 1 [lindex $ids 1]]}
         assert_equal [list [list [lindex $ids 0] master online] [list [lindex $ids 1] master fail]] [shard_nodes 1 [lindex $ids 0]]
         assert_equal {0 5460} [dict get [shard_of 1 [lindex $ids 0]] slots]

@@ -8,7 +8,7 @@ proc break_saving {} {
     file delete [srv dir]/dump.rdb
     file mkdir [srv dir]/dump.rdb/not-empty
 }
-proc mend_saving {} { file delete -force [srv dir]/dump.rdb }
+proc repair_saving {} { file delete -force [srv dir]/dump.rdb }
 
 proc temporary_files {} { return [glob -nocomplain -directory [srv dir] temp-*.rdb] }
 
@@ -272,7 +272,7 @@ tags {external:skip needs:debug} {
             r set k w
             r config set stop-writes-on-bgsave-error yes
             assert_error "MISCONF *" { r set k x }
-            mend_saving
+            repair_saving
             r bgsave
             wait_for_save
             r set k x
@@ -285,7 +285,7 @@ tags {external:skip needs:debug} {
             assert_error "ERR Errors trying to SHUTDOWN. Check logs." { r shutdown }
             wait_for_log "Error trying to save the DB, can't exit."
             assert_equal x [r get k]
-            mend_saving
+            repair_saving
         }
     }
 

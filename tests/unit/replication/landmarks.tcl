@@ -100,7 +100,7 @@ start_server {overrides {repl-timeout 60}} {
         close $fd
         set fd [primary_accept]
         assert_equal [list PSYNC $::id_a 1001] [primary_greet $fd]
-        primary_say $fd "+FULLRESYNC $::id_b 5\r\n\$100\r\nREDIS"
+        primary_send $fd "+FULLRESYNC $::id_b 5\r\n\$100\r\nREDIS"
         assert_match {slave 127.0.0.1 * sync -1} [r role]
         assert_equal 1000 [s slave_repl_offset]
         set from [log_end 0]
@@ -110,15 +110,15 @@ start_server {overrides {repl-timeout 60}} {
         assert_in_order $from 0 [list "*Reading the snapshot from the primary failed: connection lost" "*The snapshot from the primary is lost: reading its payload failed" \
             "*Connecting to the primary 127.0.0.1:$port again after failure" "*The synchronization with the primary begins"]
         set from [log_end 0]
-        primary_say $fd "-NOAUTH Authentication required.\r\n"
-        assert_equal SYNC [primary_hear $fd]
-        primary_say $fd "-NOAUTH Authentication required.\r\n"
+        primary_send $fd "-NOAUTH Authentication required.\r\n"
+        assert_equal SYNC [primary_receive $fd]
+        primary_send $fd "-NOAUTH Authentication required.\r\n"
         close $fd
         set fd [primary_accept]
         assert_equal [list PSYNC $::id_a 1001] [primary_greet $fd] "no password"
         assert_in_order $from 0 {"*The primary answered the request for a synchronization with an error: NOAUTH*" "*The snapshot from the primary is lost: reading its metadata failed"}
         assert_equal v [r get k]
-        primary_say $fd "+CONTINUE\r\n[command SELECT 0][command SET k later]"
+        primary_send $fd "+CONTINUE\r\n[command SELECT 0][command SET k later]"
         wait_for_condition 100 25 {[r get k] eq "later"} else { fail "the stream does not go on" }
         close $fd
     }
@@ -126,7 +126,7 @@ start_server {overrides {repl-timeout 60}} {
     test {After a replica has begun to replace its data, it asks for a full synchronization} {
         set fd [primary_accept]
         primary_greet $fd
-        primary_say $fd "+FULLRESYNC $::id_b 5\r\n\$14\r\nREDIS0011\xfe\xfe\xfe\xfe\xfe"
+        primary_send $fd "+FULLRESYNC $::id_b 5\r\n\$14\r\nREDIS0011\xfe\xfe\xfe\xfe\xfe"
         set next [primary_accept]
         assert_equal {PSYNC ? -1} [primary_greet $next]
         close $fd
@@ -160,7 +160,7 @@ start_server {overrides {repl-timeout 60}} {
     test {Errors in the stream are logged, those with a code of their own with the code} {
         set fd [up_at $port]
         set from [log_end 0]
-        primary_say $fd [command SELECT 0][command SET s x][command LPUSH s 1][command SET s x nonsense][command INCR s]
+        primary_send $fd [command SELECT 0][command SET s x][command LPUSH s 1][command SET s x nonsense][command INCR s]
         assert_in_order $from 0 {"*sending an error to its primary: '-WRONGTYPE Operation*' after processing the command 'lpush'"
             "*primary: '-ERR syntax error' after*'set'" "*primary: 'value is not an integer or out of range' after*'incr'"}
         part $fd

@@ -10,31 +10,31 @@ start_server {} {
         set id [s master_replid]
         assert_equal OK [r replicaof 127.0.0.1 $port]
         set fd [primary_accept]
-        assert_equal PING [primary_hear $fd]
+        assert_equal PING [primary_receive $fd]
         assert_match {slave 127.0.0.1 * handshake -1} [r role]
-        primary_say $fd "+PONG\r\n"
+        primary_send $fd "+PONG\r\n"
         # All requests are sent without waiting for replies.
-        assert_equal [list REPLCONF listening-port [srv port]] [primary_hear $fd]
-        assert_equal {REPLCONF capa eof capa psync2} [primary_hear $fd]
-        assert_equal {REPLCONF version 9.1.2} [primary_hear $fd]
-        primary_say $fd "+OK\r\n+OK\r\n-ERR Unrecognized REPLCONF option: version\r\n"
-        assert_equal [list PSYNC $id 1] [primary_hear $fd]
+        assert_equal [list REPLCONF listening-port [srv port]] [primary_receive $fd]
+        assert_equal {REPLCONF capa eof capa psync2} [primary_receive $fd]
+        assert_equal {REPLCONF version 9.1.2} [primary_receive $fd]
+        primary_send $fd "+OK\r\n+OK\r\n-ERR Unrecognized REPLCONF option: version\r\n"
+        assert_equal [list PSYNC $id 1] [primary_receive $fd]
         wait_for_log "*The primary does not know REPLCONF VERSION, which does no harm:*"
         assert_equal down [s master_link_status]
         assert_equal -1 [s master_link_down_since_seconds]
     }
 
     test {A snapshot, then the stream: offsets, role, and one acknowledgement at once} {
-        primary_say $fd "\n\n" ;# it is busy, and alive
+        primary_send $fd "\n\n" ;# it is busy, and alive
         primary_sync $fd $::id_a 1000 {k1 v1 k2 v2}
-        assert_equal {REPLCONF ACK 1000} [primary_hear $fd]
+        assert_equal {REPLCONF ACK 1000} [primary_receive $fd]
         assert_equal {slave 127.0.0.1} [lrange [r role] 0 1]
         assert_equal {connected 1000} [lrange [r role] 3 4]
         assert_equal {up 0 1000 1000} [list [s master_link_status] [s master_sync_in_progress] [s slave_repl_offset] [s master_repl_offset]]
         assert_equal $::id_a [s master_replid]
         assert_equal {v1 v2} [r mget k1 k2]
         set stream [command SELECT 0][command set k1 changed][command INCR n]
-        primary_say $fd $stream
+        primary_send $fd $stream
         wait_for_offset [expr {1000 + [string length $stream]}]
         assert_equal {changed 1} [r mget k1 n]
         assert_match {*flags=M * user=(superuser) *} [r client list type primary]
@@ -43,21 +43,21 @@ start_server {} {
     test {GETACK replies the offset before it, and no other command has a reply} {
         set at [s master_repl_offset]
         set ask [command REPLCONF GETACK *]
-        primary_say $fd [command PING]$ask
+        primary_send $fd [command PING]$ask
         set at [expr {$at + [string length [command PING]]}]
-        wait_for_condition 20 50 {[lindex [set heard [primary_hear $fd]] 2] == $at} else { fail "heard $heard" }
+        wait_for_condition 20 50 {[lindex [set heard [primary_receive $fd]] 2] == $at} else { fail "heard $heard" }
         assert_equal [list REPLCONF ACK $at] $heard
         incr at [string length $ask]
-        assert_equal [list REPLCONF ACK $at] [primary_hear $fd] "with the next tick"
+        assert_equal [list REPLCONF ACK $at] [primary_receive $fd] "with the next tick"
     }
 
     test {A transaction counts for the offset when it has ended} {
         set at [s master_repl_offset]
         set half [command MULTI][command INCR n][command SET in multi]
-        primary_say $fd $half
+        primary_send $fd $half
         after 100
         assert_equal "$at 1 {}" [list [s master_repl_offset] [r get n] [r get in]]
-        primary_say $fd [command EXEC]
+        primary_send $fd [command EXEC]
         wait_for_offset [expr {$at + [string length $half[command EXEC]]}]
         assert_equal {2 multi} [r mget n in]
     }
@@ -66,7 +66,7 @@ start_server {} {
         set at [s master_repl_offset]
         set big [command SET big [string repeat x 100000]][command APPEND big [string repeat y 40000]]
         foreach {from to} {0 50 51 40000 40001 99999 100000 end} {
-            primary_say $fd [string range $big $from $to]
+            primary_send $fd [string range $big $from $to]
             after 20
         }
         wait_for_offset [expr {$at + [string length $big]}]
@@ -74,7 +74,7 @@ start_server {} {
     }
 
     test {An error of the stream is logged and counted, and the stream goes on} {
-        primary_say $fd [command LPUSH n x][command NOSUCH a][command SET behind it]
+        primary_send $fd [command LPUSH n x][command NOSUCH a][command SET behind it]
         wait_for_condition 50 50 {[r get behind] eq "it"} else { fail "stopped" }
         wait_for_log "*== CRITICAL == This replica is sending an error to its primary: '-WRONGTYPE*after processing the command 'lpush'*"
         assert_equal 2 [s unexpected_error_replies]
@@ -82,26 +82,26 @@ start_server {} {
 
     test {A link that is cut in a transaction continues before the transaction} {
         set at [s master_repl_offset]
-        primary_say $fd [command MULTI][command SET half done]
+        primary_send $fd [command MULTI][command SET half done]
         after 100
         close $fd
         wait_for_log "*The state of the lost primary is kept for a partial resynchronization*"
         set fd [primary_accept]
         assert_equal [list PSYNC $::id_a [expr {$at + 1}]] [primary_greet $fd]
         assert_morethan_equal [s master_link_down_since_seconds] 0
-        primary_say $fd "+CONTINUE\r\n[command SET whole done]"
+        primary_send $fd "+CONTINUE\r\n[command SET whole done]"
         wait_for_offset [expr {$at + [string length [command SET whole done]]}]
         assert_equal {{} done} [r mget half whole]
         assert_equal [list up $::id_a] [list [s master_link_status] [s master_replid]]
     }
 
     test {The database that was selected is remembered} {
-        primary_say $fd [command SELECT 5][command SET five 1]
+        primary_send $fd [command SELECT 5][command SET five 1]
         wait_for_condition 50 50 {[llength [r info keyspace]] && [string match *db5:* [r info keyspace]]} else { fail "no db5" }
         close $fd
         set fd [primary_accept]
         primary_greet $fd
-        primary_say $fd "+CONTINUE\r\n[command SET five 2]"
+        primary_send $fd "+CONTINUE\r\n[command SET five 2]"
         r select 5
         wait_for_condition 50 50 {[r get five] == 2} else { fail "another database" }
         r select 0
@@ -112,20 +112,20 @@ start_server {} {
         close $fd
         set fd [primary_accept]
         primary_greet $fd
-        primary_say $fd "+CONTINUE $::id_b\r\n"
+        primary_send $fd "+CONTINUE $::id_b\r\n"
         wait_for_condition 50 50 {[s master_link_status] eq "up"} else { fail "down" }
         assert_equal [list $::id_b $::id_a [expr {$at + 1}]] [list [s master_replid] [s master_replid2] [s second_repl_offset]]
         wait_for_log "*The primary's replication ID has changed to $::id_b*"
     }
 
     test {A protocol error in the stream ends the link, and nothing behind it is applied} {
-        primary_say $fd "hello there\r\n"
+        primary_send $fd "hello there\r\n"
         wait_for_log "*Receiving inline protocol from primary*"
         set fd [primary_accept]
         assert_equal {PSYNC ? -1} [primary_greet $fd]
         primary_sync $fd $::id_a 5
         wait_for_condition 50 50 {[s master_link_status] eq "up"} else { fail "down" }
-        primary_say $fd "*2\r\nabc\r\n"
+        primary_send $fd "*2\r\nabc\r\n"
         wait_for_log "*Protocol error*from primary*"
         set fd [primary_accept]
         assert_equal {PSYNC ? -1} [primary_greet $fd]
@@ -133,20 +133,20 @@ start_server {} {
 
     test {After -NOMASTERLINK or -LOADING the replica asks again} {
         foreach answer {{-NOMASTERLINK Can't SYNC while not connected with my master} {-LOADING wait}} {
-            primary_say $fd "$answer\r\n"
+            primary_send $fd "$answer\r\n"
             set fd [primary_accept]
             primary_greet $fd
         }
         assert_morethan_equal [count_log_message "*The primary cannot synchronize replicas at the moment: -*"] 2
         close $fd
         set fd [primary_accept]
-        primary_hear $fd
-        primary_say $fd "-LOADING wait\r\n"
+        primary_receive $fd
+        primary_send $fd "-LOADING wait\r\n"
         set fd [primary_accept]
         wait_for_log "*The primary answered PING with an error: '-LOADING wait'*"
-        primary_hear $fd
-        primary_say $fd "-NOAUTH a password, please\r\n"
-        assert_equal REPLCONF [lindex [primary_hear $fd] 0]
+        primary_receive $fd
+        primary_send $fd "-NOAUTH a password, please\r\n"
+        assert_equal REPLCONF [lindex [primary_receive $fd] 0]
         close $fd
     }
 
@@ -155,13 +155,13 @@ start_server {} {
         set fd [primary_accept]
         primary_greet $fd
         foreach offset {4611686018427387904 9223372036854775807} {
-            primary_say $fd "+FULLRESYNC $::id_a $offset\r\n"
+            primary_send $fd "+FULLRESYNC $::id_a $offset\r\n"
             wait_for_log "*The primary names an offset that is too large, $offset: no synchronization.*"
             set fd [primary_accept]
             primary_greet $fd
         }
         primary_sync $fd $::id_a 4611686018427387903 {k v}
-        primary_say $fd [command SET k w]
+        primary_send $fd [command SET k w]
         wait_for_condition 100 50 {[r get k] eq "w"} else { fail "no stream" }
         assert_equal OK [r save]
         close $fd
@@ -170,10 +170,10 @@ start_server {} {
     test {A primary without PSYNC is asked with SYNC, and gets no acknowledgements} {
         set fd [primary_accept]
         primary_greet $fd
-        primary_say $fd "-ERR unknown command 'PSYNC'\r\n"
-        assert_equal SYNC [primary_hear $fd]
+        primary_send $fd "-ERR unknown command 'PSYNC'\r\n"
+        assert_equal SYNC [primary_receive $fd]
         set rdb [snapshot {old primary}]
-        primary_say $fd "\$[string length $rdb]\r\n$rdb[command SET old style]"
+        primary_send $fd "\$[string length $rdb]\r\n$rdb[command SET old style]"
         wait_for_condition 100 50 {[r get old] eq "style"} else { fail "no stream" }
         fconfigure $fd -blocking 0
         after 1200
@@ -194,8 +194,8 @@ start_server {} {
         assert_equal [list master $::id_a 501 500] [list [s role] [s master_replid2] [s second_repl_offset] [s master_repl_offset]]
         assert_not_equal $::id_a [s master_replid]
         wait_for_log "*This server is now a primary (requested by 'id=*"
-        assert_equal {REPLCONF ACK 500} [primary_hear $fd]
-        assert_equal {{}} [primary_hear $fd] "the connection has ended"
+        assert_equal {REPLCONF ACK 500} [primary_receive $fd]
+        assert_equal {{}} [primary_receive $fd] "the connection has ended"
         close $fd
         r set mine 1
         set wrote [string length [command SELECT 0][command set mine 1]]
@@ -204,7 +204,7 @@ start_server {} {
         r replicaof 127.0.0.1 $port
         set fd [primary_accept]
         assert_equal [list PSYNC $id [expr {501 + $wrote}]] [primary_greet $fd]
-        primary_say $fd "+CONTINUE $::id_b\r\n[command SELECT 0][command SET mine 2]"
+        primary_send $fd "+CONTINUE $::id_b\r\n[command SELECT 0][command SET mine 2]"
         wait_for_condition 100 50 {[r get mine] == 2} else { fail "no stream" }
         wait_for_log "*This primary becomes a replica and keeps its own replication history*"
         part $fd
@@ -231,18 +231,18 @@ start_server {overrides {bind-source-addr 127.0.0.9 masterauth secret masteruser
         r replicaof 127.0.0.1 $port
         set fd [primary_accept]
         assert_equal 127.0.0.9 [lindex [fconfigure $fd -peername] 0]
-        primary_hear $fd
-        primary_say $fd "-NOAUTH Authentication required.\r\n"
-        assert_equal {AUTH me secret} [primary_hear $fd]
-        assert_equal {REPLCONF listening-port 77} [primary_hear $fd]
-        assert_equal {REPLCONF ip-address 10.9.8.7} [primary_hear $fd]
-        primary_say $fd "-WRONGPASS no\r\n"
+        primary_receive $fd
+        primary_send $fd "-NOAUTH Authentication required.\r\n"
+        assert_equal {AUTH me secret} [primary_receive $fd]
+        assert_equal {REPLCONF listening-port 77} [primary_receive $fd]
+        assert_equal {REPLCONF ip-address 10.9.8.7} [primary_receive $fd]
+        primary_send $fd "-WRONGPASS no\r\n"
         wait_for_log "*Unable to AUTH to PRIMARY: -WRONGPASS no*"
         config_set primaryuser ""
         set fd [primary_accept]
-        primary_hear $fd
-        primary_say $fd "+PONG\r\n"
-        assert_equal {AUTH secret} [primary_hear $fd]
+        primary_receive $fd
+        primary_send $fd "+PONG\r\n"
+        assert_equal {AUTH secret} [primary_receive $fd]
         part $fd
     }
 }
@@ -251,11 +251,11 @@ start_server {overrides {repl-timeout 2}} {
     test {A silent primary is disconnected: in the handshake, and later} {
         r replicaof 127.0.0.1 $port
         set fd [primary_accept]
-        primary_hear $fd
+        primary_receive $fd
         wait_for_log "*Connecting to the primary took longer than repl-timeout*"
         set fd [primary_accept]
         primary_greet $fd
-        primary_say $fd "+FULLRESYNC $::id_a 7\r\n\$1000\r\nREDIS"
+        primary_send $fd "+FULLRESYNC $::id_a 7\r\n\$1000\r\nREDIS"
         wait_for_log "*Nothing of the snapshot has come from the primary for repl-timeout.*"
         set fd [primary_accept]
         primary_greet $fd
@@ -273,7 +273,7 @@ start_server {overrides {busy-reply-threshold 20}} {
         set busy [valkey_deferring_client]
         $busy eval {while redis.call('exists', 'from') == 0 do end} 0
         after 200
-        primary_say $fd [command SET from stream][command PING]
+        primary_send $fd [command SET from stream][command PING]
         after 200
         assert_error "BUSY*" { r get from }
         r script kill
@@ -290,23 +290,23 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         r replicaof 127.0.0.1 $port
         set main [primary_accept]
         primary_greet $main
-        primary_say $main "+DUALCHANNELSYNC\r\n"
+        primary_send $main "+DUALCHANNELSYNC\r\n"
         set rdb [primary_accept]
-        assert_equal [list REPLCONF capa eof rdb-only 1 rdb-channel 1 listening-port [srv port] version 9.1.2] [primary_hear $rdb]
-        primary_say $rdb "+OK\r\n"
-        assert_equal SYNC [primary_hear $rdb]
+        assert_equal [list REPLCONF capa eof rdb-only 1 rdb-channel 1 listening-port [srv port] version 9.1.2] [primary_receive $rdb]
+        primary_send $rdb "+OK\r\n"
+        assert_equal SYNC [primary_receive $rdb]
         assert_equal {handshake 0} [list [lindex [r role] 3] [s master_sync_in_progress]]
-        primary_say $rdb "\$ENDOFF:300 $::id_a 2 17\r\n"
-        assert_equal {REPLCONF set-rdb-client-id 17} [primary_hear $main]
-        primary_say $main "+OK\r\n"
-        assert_equal [list PSYNC $::id_a 301] [primary_hear $main]
-        primary_say $main "+CONTINUE $::id_a\r\n[command SET in two]"
+        primary_send $rdb "\$ENDOFF:300 $::id_a 2 17\r\n"
+        assert_equal {REPLCONF set-rdb-client-id 17} [primary_receive $main]
+        primary_send $main "+OK\r\n"
+        assert_equal [list PSYNC $::id_a 301] [primary_receive $main]
+        primary_send $main "+CONTINUE $::id_a\r\n[command SET in two]"
         wait_for_condition 100 50 {[s replicas_repl_buffer_size] == [string length [command SET in two]]} else { fail "not kept" }
         assert_morethan [s mem_replicas_repl_buffer] 0
         assert_equal {1 down sync} [list [s master_sync_in_progress] [s master_link_status] [lindex [r role] 3]]
         set mark [string repeat e 40]
-        primary_say $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
-        assert_equal [list REPLCONF ACK [expr {300 + [string length [command SET in two]]}]] [primary_hear $main]
+        primary_send $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
+        assert_equal [list REPLCONF ACK [expr {300 + [string length [command SET in two]]}]] [primary_receive $main]
         assert_equal snapshot [r get from]
         r select 2
         assert_equal two [r get in]
@@ -319,19 +319,19 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
     proc dual_opening {} {
         set main [primary_accept]
         primary_greet $main
-        primary_say $main "+DUALCHANNELSYNC\r\n"
+        primary_send $main "+DUALCHANNELSYNC\r\n"
         set rdb [primary_accept]
-        primary_hear $rdb
+        primary_receive $rdb
         dual_offer $main $rdb
         return [list $main $rdb]
     }
     proc dual_offer {main rdb} {
-        primary_say $rdb "+OK\r\n"
-        primary_hear $rdb
-        primary_say $rdb "\$ENDOFF:300 $::id_a -1 17\r\n"
-        primary_hear $main
-        primary_say $main "+OK\r\n"
-        primary_hear $main
+        primary_send $rdb "+OK\r\n"
+        primary_receive $rdb
+        primary_send $rdb "\$ENDOFF:300 $::id_a -1 17\r\n"
+        primary_receive $main
+        primary_send $main "+OK\r\n"
+        primary_receive $main
     }
 
     test {Two connections: an invalid offset is refused} {
@@ -339,12 +339,12 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         foreach place [list "4611686018427387904 $::id_a 2 17" "300 $::id_a 2147483648 17" "300 $::id_a -2 17"] {
             set main [primary_accept]
             primary_greet $main
-            primary_say $main "+DUALCHANNELSYNC\r\n"
+            primary_send $main "+DUALCHANNELSYNC\r\n"
             set rdb [primary_accept]
-            primary_hear $rdb
-            primary_say $rdb "+OK\r\n"
-            primary_hear $rdb
-            primary_say $rdb "\$ENDOFF:$place\r\n"
+            primary_receive $rdb
+            primary_send $rdb "+OK\r\n"
+            primary_receive $rdb
+            primary_send $rdb "\$ENDOFF:$place\r\n"
             assert_equal {} [read $rdb]
         }
         set main [primary_accept]
@@ -354,10 +354,10 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
     test {Two connections: the local buffer may stay empty} {
         close $main
         lassign [dual_opening] main rdb
-        primary_say $main "+CONTINUE $::id_a\r\n"
+        primary_send $main "+CONTINUE $::id_a\r\n"
         after 100
-        primary_say $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
-        assert_equal {REPLCONF ACK 300} [primary_hear $main]
+        primary_send $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
+        assert_equal {REPLCONF ACK 300} [primary_receive $main]
         close $rdb
     }
 
@@ -366,10 +366,10 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         close $main
         lassign [dual_opening] main rdb
         set stream [string repeat [command INCR n][command SET k [string repeat v 1000]] 300]
-        primary_say $main "+CONTINUE $::id_a\r\n$stream"
+        primary_send $main "+CONTINUE $::id_a\r\n$stream"
         wait_for_log "*the buffer is full (*, so what follows stays with the primary for now*"
         assert_range [s replicas_repl_buffer_size] 100000 [expr {100000 + 80000}]
-        primary_say $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
+        primary_send $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
         wait_for_offset [expr {300 + [string length $stream]}]
         assert_equal {300 1000} [list [r get n] [r strlen k]]
         close $rdb
@@ -381,16 +381,16 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         foreach which {rdb main refused} {
             set main [primary_accept]
             primary_greet $main
-            primary_say $main "+DUALCHANNELSYNC\r\n"
+            primary_send $main "+DUALCHANNELSYNC\r\n"
             set rdb [primary_accept]
-            primary_hear $rdb
+            primary_receive $rdb
             switch $which {
                 rdb { close $rdb }
-                refused { primary_say $rdb "-ERR Unrecognized REPLCONF option: rdb-channel\r\n" }
+                refused { primary_send $rdb "-ERR Unrecognized REPLCONF option: rdb-channel\r\n" }
                 main {
                     dual_offer $main $rdb
-                    primary_say $main "+CONTINUE $::id_a\r\n"
-                    primary_say $rdb "\$EOF:[string repeat e 40]\r\nREDIS"
+                    primary_send $main "+CONTINUE $::id_a\r\n"
+                    primary_send $rdb "\$EOF:[string repeat e 40]\r\nREDIS"
                     close $main
                 }
             }
@@ -403,16 +403,16 @@ start_server {overrides {appendonly yes appendfsync everysec}} {
     test {Applied bytes are not acknowledged as synced before they are} {
         set fd [up_at $port]
         wait_for_condition 100 50 {[s aof_rewrite_in_progress] == 0 && [s aof_rewrite_scheduled] == 0} else { fail "the file is not there" }
-        primary_say $fd [command SELECT 0]
+        primary_send $fd [command SELECT 0]
         # A second passes between the syncs of the file.
         for {set tries 20; set synced 1; set applied 0} {$synced >= $applied && $tries} {incr tries -1} {
-            primary_say $fd [command INCR n][command REPLCONF GETACK *]
-            lassign [primary_hear $fd] - - applied - synced
+            primary_send $fd [command INCR n][command REPLCONF GETACK *]
+            lassign [primary_receive $fd] - - applied - synced
         }
         assert_lessthan $synced $applied
         set all [s master_repl_offset]
         while {$synced < $all} {
-            assert_match {REPLCONF ACK * FACK *} [set heard [primary_hear $fd]]
+            assert_match {REPLCONF ACK * FACK *} [set heard [primary_receive $fd]]
             lassign $heard - - applied - synced
         }
         assert_equal $applied $synced
@@ -423,7 +423,7 @@ start_server {overrides {appendonly yes appendfsync everysec}} {
 start_server {} {
     test {After a restart a replica continues from its file} {
         set fd [up_at $port]
-        primary_say $fd [command SELECT 3][command SET k v]
+        primary_send $fd [command SELECT 3][command SET k v]
         wait_for_offset [set at [expr {100 + [string length [command SELECT 3][command SET k v]]}]]
         r config rewrite
         r save
@@ -431,7 +431,7 @@ start_server {} {
         close $fd
         set fd [primary_accept]
         assert_equal [list PSYNC $::id_a [expr {$at + 1}]] [primary_greet $fd]
-        primary_say $fd "+CONTINUE\r\n[command SET k w]"
+        primary_send $fd "+CONTINUE\r\n[command SET k w]"
         r select 3
         wait_for_condition 100 50 {[r get k] eq "w"} else { fail "another database" }
         part $fd
@@ -460,10 +460,10 @@ foreach behavior {panic panic-on-replicas} {
             r config set replica-read-only no
             set fd [up_at $port]
             set pid [srv pid]
-            primary_say $fd [command SET s 1][command LPUSH s 2][command SET behind 1]
+            primary_send $fd [command SET s 1][command LPUSH s 2][command SET behind 1]
             wait_for_condition 100 50 {[r get behind] eq 1} else { fail "it has ended" }
             r config set replica-read-only yes
-            primary_say $fd [command LPUSH s 2]
+            primary_send $fd [command LPUSH s 2]
             wait_for_condition 100 50 {![file exists /proc/$pid]} else { fail "it goes on" }
         }
     }

@@ -20,22 +20,22 @@ start_server {} {
 
     test {The primary's bytes are passed on unchanged, a transaction when it has ended} {
         set one [command sEt k v][command SELECT 3][command set n 1]
-        primary_say $fd $one
+        primary_send $fd $one
         assert_equal $one [$sub rawread [string length $one]]
         set half [command multi][command incr n]
-        primary_say $fd $half
+        primary_send $fd $half
         after 100
         assert_equal 0 [$sub pending]
-        primary_say $fd [command exec]
+        primary_send $fd [command exec]
         assert_equal $half[command exec] [$sub rawread [string length $half[command exec]]]
         assert_equal [s master_repl_offset] [expr {100 + [string length $one$half[command exec]]}]
     }
 
     test {Big arguments are passed on too, in and out of transactions} {
         set big [command SET big [string repeat b 70000]][command MULTI][command SET other [string repeat c 50000]][command INCR n][command EXEC]
-        primary_say $fd [string range $big 0 60000]
+        primary_send $fd [string range $big 0 60000]
         after 50
-        primary_say $fd [string range $big 60001 end]
+        primary_send $fd [string range $big 60001 end]
         assert_equal $big [$sub rawread [string length $big]]
     }
 
@@ -46,7 +46,7 @@ start_server {} {
         r pexpire n 1
         after 50
         assert_equal {} [r get n]
-        primary_say $fd [command PING]
+        primary_send $fd [command PING]
         assert_equal [command PING] [$sub rawread [string length [command PING]]]
         config_set replica-read-only yes
     }
@@ -55,7 +55,7 @@ start_server {} {
         set missed [command SET a 1][command SET b 2]
         set from [expr {[s master_repl_offset] + 1}]
         $sub close
-        primary_say $fd $missed
+        primary_send $fd $missed
         wait_for_offset [expr {$from - 1 + [string length $missed]}]
         set sub [sub_replica $::id_a $from]
         assert_equal $missed [$sub rawread [string length $missed]]
@@ -66,7 +66,7 @@ start_server {} {
         close $fd
         set fd [primary_accept]
         primary_greet $fd
-        primary_say $fd "+CONTINUE $::id_b\r\n"
+        primary_send $fd "+CONTINUE $::id_b\r\n"
         assert_error * { $sub read }
         $sub close
         set sub [sub_replica $::id_a [expr {$at + 1}]]

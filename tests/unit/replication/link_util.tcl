@@ -24,13 +24,13 @@ proc primary_accept {} {
     return $fd
 }
 
-proc primary_say {fd text} {
+proc primary_send {fd text} {
     puts -nonewline $fd $text
     flush $fd
 }
 
 # The next command, as its arguments. An inline command is one argument.
-proc primary_hear {fd} {
+proc primary_receive {fd} {
     while {[set line [string trimright [gets $fd] \r]] eq {} && ![eof $fd]} {} ;# "\n": it is alive
     if {[string index $line 0] ne "*"} { return [list $line] }
     set words {}
@@ -43,9 +43,9 @@ proc primary_hear {fd} {
 }
 
 # The next that is no acknowledgement.
-proc primary_hear_other {fd} {
+proc primary_receive_other {fd} {
     while 1 {
-        set words [primary_hear $fd]
+        set words [primary_receive $fd]
         if {[lrange $words 0 1] ne {REPLCONF ACK}} { return $words }
     }
 }
@@ -56,10 +56,10 @@ proc command {args} { return [resp::encode $args] }
 # Receives the handshake; returns the arguments of PSYNC.
 proc primary_greet {fd} {
     while 1 {
-        set words [primary_hear $fd]
+        set words [primary_receive $fd]
         switch -nocase [lindex $words 0] {
-            PING { primary_say $fd "+PONG\r\n" }
-            AUTH - REPLCONF { primary_say $fd "+OK\r\n" }
+            PING { primary_send $fd "+PONG\r\n" }
+            AUTH - REPLCONF { primary_send $fd "+OK\r\n" }
             default { return $words }
         }
     }
@@ -81,7 +81,7 @@ proc snapshot {keys} {
 proc primary_sync {fd {id {}} {offset 100} {keys {}}} {
     if {$id eq {}} { set id $::id_a }
     set rdb [snapshot $keys]
-    primary_say $fd "+FULLRESYNC $id $offset\r\n\$[string length $rdb]\r\n$rdb"
+    primary_send $fd "+FULLRESYNC $id $offset\r\n\$[string length $rdb]\r\n$rdb"
 }
 
 # A replica of this server that has been in touch, and is up.

@@ -240,18 +240,18 @@ tags {external:skip} {
             wait_for_text $log $ready
             set local [resp::connect 127.0.0.1 $port]
             assert_equal PONG [$local ping]
-            set stranger [resp::connect $address $port 1]
-            assert_match "-DENIED *protected mode*" [$stranger rawread]
-            assert {[is_closed $stranger]}
+            set remote [resp::connect $address $port 1]
+            assert_match "-DENIED *protected mode*" [$remote rawread]
+            assert {[is_closed $remote]}
             assert_equal 1 [status $local rejected_connections]
             $local config set protected-mode no
             assert {[can_connect $address $port]}
             $local config set protected-mode yes
             $local config set requirepass secret
-            $stranger reconnect
-            $stranger ping
-            assert_error "NOAUTH*" { $stranger read }
-            $stranger close
+            $remote reconnect
+            $remote ping
+            assert_error "NOAUTH*" { $remote read }
+            $remote close
             $local close
         }
     }

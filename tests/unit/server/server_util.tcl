@@ -24,7 +24,7 @@ proc with_server_command {command body} {
     set pipe [open [list | sh $::support/guard.sh $dir $log {*}[in_folder $dir $command] 2>@stderr] w]
     assert {[wait_file $dir/pid]}
     set pid [string trim [read_file $dir/pid]]
-    tell server $pid $log
+    report_event server $pid $log
     set server [dict create client {} dir $dir log $log pid $pid pipe $pipe crash 0]
     try {
         uplevel 1 $body

@@ -209,7 +209,7 @@ tags {external:skip} {
         wait_for_text $path $ready
         assert {[wait_file $pidfile]}
         set daemon [string trim [read_file $pidfile]]
-        tell server $daemon $path
+        report_event server $daemon $path
         set c [resp::connect 127.0.0.1 $port]
         assert_equal $daemon [status $c process_id]
         assert_equal $daemon [lindex [exec ps -o sid= -p $daemon] 0] "a session of its own"
@@ -217,7 +217,7 @@ tags {external:skip} {
         $c close
         exec kill -TERM $daemon
         wait_for_condition 200 50 {![file exists /proc/$daemon]} else { fail "the daemon does not end" }
-        tell gone $daemon
+        report_event gone $daemon
         assert {![file exists $pidfile]}
         assert_match "*bye bye*" [read_file $path]
     }
