@@ -29,6 +29,11 @@ static inline bool strEq(struct str a, struct str b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* Returns whether a equals b, ignoring ASCII case. */
+static inline bool strEqNoCase(struct str a, struct str b) {
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+
 /* Returns whether a equals a NUL terminated string, ignoring ASCII case. For option names. */
 static inline bool strIs(struct str a, const char *s) {
     size_t n = strlen(s);

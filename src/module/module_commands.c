@@ -104,7 +104,7 @@ void moduleListCommand(struct client *c) {
 static const char refused_load[] = "ERR Error loading the extension. Please check the server logs.";
 
 static bool moduleCheckPermission(struct client *c) {
-    if (permitted(enabled, c)) return true;
+    if (permitAllows(enabled, c)) return true;
     replyError(c, "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
                   "you can run it from a local connection, otherwise you need to set this option in the "
                   "configuration file, and then restart the server.");
