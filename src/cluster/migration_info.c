@@ -88,9 +88,9 @@ static void migrationInfoDebugSlotMigration(struct client *c) {
 void migrationInfoInit(void) {
     static const char *const help[] = {
         "SLOTMIGRATION PREVENT-PAUSE <0|1>",
-        "    Sources of slots that move do not get as far as their pause.",
+        "    Sources of a migration do not reach their pause.",
         "SLOTMIGRATION PREVENT-FAILOVER <0|1>",
-        "    Targets do not take the slots that they were granted.",
+        "    Targets do not take the slots that were granted.",
         NULL,
     };
     static const struct debugSubcommand slot_migration = {"slotmigration", 2, 2,

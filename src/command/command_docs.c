@@ -461,7 +461,7 @@ void commandHelpCommand(struct client *c) {
         "(no subcommand)",
         "    Facts about every command.",
         "COUNT",
-        "    How many commands there are.",
+        "    The number of commands.",
         "DOCS [<command-name> ...]",
         "    Documentation of the given commands, or of all.",
         "GETKEYS <full-command>",

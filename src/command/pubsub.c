@@ -442,15 +442,15 @@ void pubsubNumpatCommand(struct client *c) {
 void pubsubHelpCommand(struct client *c) {
     replyHelp(c, (const char *[]){
                      "CHANNELS [<pattern>]",
-                     "    The channels that somebody listens to; with a pattern, those it matches.",
+                     "    The channels with subscribers; with a pattern, the matching ones.",
                      "NUMPAT",
-                     "    How many different patterns there are.",
+                     "    The number of different patterns.",
                      "NUMSUB [<channel> ...]",
-                     "    How many listen to each channel, patterns not counted.",
+                     "    The number of subscribers of each channel, without patterns.",
                      "SHARDCHANNELS [<pattern>]",
-                     "    As CHANNELS, for shard channels.",
+                     "    Like CHANNELS, for shard channels.",
                      "SHARDNUMSUB [<shardchannel> ...]",
-                     "    As NUMSUB, for shard channels.",
+                     "    Like NUMSUB, for shard channels.",
                      NULL,
                  });
 }

@@ -32,7 +32,7 @@ const struct commandSpec commandsHyperloglog[] = {
            KEYS_RANGE(-1, 1)}),
      .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE})},
     {.name = "pfdebug",
-     .summary = "Look into a HyperLogLog.",
+     .summary = "Examine a HyperLogLog.",
      .complexity = "Depends on the subcommand",
      .since = "2.8.9",
      .group = "hyperloglog",

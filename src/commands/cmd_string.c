@@ -68,7 +68,7 @@ static const struct commandArg setArgs_condition[] = {
      .type = ARG_STRING,
      .token = "IFEQ",
      .since = "8.1.0",
-     .summary = "Only when this is the present value."},
+     .summary = "Only if this is the current value."},
     {0},
 };
 
@@ -126,7 +126,7 @@ const struct commandSpec commandsString[] = {
      .args =
          ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "decrement", .type = ARG_INTEGER})},
     {.name = "delifeq",
-     .summary = "Delete a string if it has the value given.",
+     .summary = "Delete a string if it has the given value.",
      .complexity = "O(1)",
      .since = "9.0.0",
      .group = "string",
@@ -183,7 +183,7 @@ const struct commandSpec commandsString[] = {
      KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = getrangeArgs},
     {.name = "getset",
-     .summary = "Store a string and answer the previous one.",
+     .summary = "Store a string and return the previous one.",
      .complexity = "O(1)",
      .since = "1.0.0",
      .group = "string",

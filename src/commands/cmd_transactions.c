@@ -6,7 +6,7 @@
 
 const struct commandSpec commandsTransactions[] = {
     {.name = "discard",
-     .summary = "Drop the queued commands and leave the transaction.",
+     .summary = "Discard the queued commands and end the transaction.",
      .complexity = "O(n) in the number of queued commands",
      .since = "2.0.0",
      .group = "transactions",
@@ -15,7 +15,7 @@ const struct commandSpec commandsTransactions[] = {
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_ALLOW_BUSY,
      .acl = ACL_TRANSACTION},
     {.name = "exec",
-     .summary = "Run the queued commands, with nothing in between.",
+     .summary = "Run the queued commands atomically.",
      .complexity = "That of the queued commands",
      .since = "1.2.0",
      .group = "transactions",
@@ -43,7 +43,7 @@ const struct commandSpec commandsTransactions[] = {
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_ALLOW_BUSY,
      .acl = ACL_TRANSACTION},
     {.name = "watch",
-     .summary = "Let the next EXEC do nothing if one of these keys changes before it.",
+     .summary = "Make the next EXEC fail if one of these keys changes before it.",
      .complexity = "O(1) for each key",
      .since = "2.2.0",
      .group = "transactions",

@@ -57,18 +57,18 @@ void latencyResetCommand(struct client *c) {
 void latencyHelpCommand(struct client *c) {
     replyHelp(c, (const char *[]){
                      "DOCTOR",
-                     "    What the spikes may come from, in words.",
+                     "    A report on possible causes of the spikes.",
                      "GRAPH <event>",
                      "    The spikes of an event as a drawing.",
                      "HISTOGRAM [<command> ...]",
-                     "    How long calls took, for all commands or those given: calls that took up to 1, 2,",
+                     "    Times of calls, for all commands or the given ones: calls that took up to 1, 2,",
                      "    4 ... microseconds.",
                      "HISTORY <event>",
                      "    Time and milliseconds of an event's spikes.",
                      "LATEST",
                      "    The last and the worst spike of every event, the sum and the number of all.",
                      "RESET [<event> ...]",
-                     "    Forget the spikes of these events, or of all; answers how many were known.",
+                     "    Delete the spikes of these events, or of all; replies the number of events.",
                      NULL,
                  });
 }

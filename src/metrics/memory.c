@@ -361,16 +361,16 @@ void memoryMallocStatsCommand(struct client *c) {
 void memoryHelpCommand(struct client *c) {
     replyHelp(c, (const char *[]){
                      "DOCTOR",
-                     "    What is unusual about the server's memory, in words.",
+                     "    A report on problems of the server's memory.",
                      "MALLOC-STATS",
                      "    The allocator's own report.",
                      "PURGE",
-                     "    Ask the allocator to give free pages back to the system.",
+                     "    Make the allocator return free pages to the system.",
                      "STATS",
-                     "    Where the memory is, in figures.",
+                     "    Memory by use, in figures.",
                      "USAGE <key> [SAMPLES <count>]",
-                     "    Bytes that <key> and its value take. Of a large value <count> elements are",
-                     "    looked at (default: 5), and the rest is estimated; 0 looks at all.",
+                     "    Memory of <key> and its value in bytes. Of a large value <count> elements are",
+                     "    sampled (default: 5), and the rest is estimated; 0 samples all.",
                      NULL,
                  });
 }

@@ -178,13 +178,13 @@ void moduleUnloadCommand(struct client *c) {
 void moduleHelpCommand(struct client *c) {
     static const char *lines[] = {
         "LIST",
-        "    The modules that are there.",
+        "    The loaded modules.",
         "LOAD <path> [<arg> ...]",
-        "    Load a module from a file, and give it arguments.",
+        "    Load a module from a file, with arguments.",
         "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
-        "    Load a module from a file, and give it directives and arguments.",
+        "    Load a module from a file, with directives and arguments.",
         "UNLOAD <name>",
-        "    Let a module go.",
+        "    Unload a module.",
         NULL,
     };
     replyHelp(c, lines);

@@ -695,7 +695,7 @@ static struct configDirective directives[] = {
 
 void aofInit(void) {
     static const char *const loadaof_help[] = {
-        "LOADAOF", "    Write out and read again the append-only file: its data replaces the present.", NULL};
+        "LOADAOF", "    Flush and load the append-only file: its data replaces the present data.", NULL};
     static const struct debugSubcommand loadaof = {"loadaof", 0, 0, aofDebugLoadaof, loadaof_help};
     debugRegister(&loadaof);
     aof.buf = sdsempty();

@@ -492,7 +492,7 @@ void snapshotInit(void) {
     };
     static const char *const reload_help[] = {
         "RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
-        "    Save the data to the RDB file and load it again. NOSAVE: load the file as it is.",
+        "    Save the data to the RDB file and load it again. NOSAVE: load the existing file.",
         "    NOFLUSH: keep the data that is there. MERGE: keys of the file replace those there.",
         NULL,
     };

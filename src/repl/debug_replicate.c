@@ -27,7 +27,7 @@ static void debugReplicateSendQueued(void) {
 void debugReplicateInit(void) {
     static const char *const help[] = {
         "REPLICATE <argument> [<argument> ...]",
-        "    Put a command into the replication stream, which is not run here.",
+        "    Put a command into the replication stream, without running it.",
         NULL,
     };
     static const struct debugSubcommand replicate = {"replicate", 1, -1, debugReplicateCommand, help};

@@ -279,7 +279,7 @@ static void fullSyncDirectDebugGrace(struct client *c) {
 void syncDirectInit(void) {
     static const char *const help[] = {
         "DELAY-RDB-CLIENT-FREE-SECONDS <seconds>",
-        "    How long after its snapshot a replica's main connection may take to ask for the stream.",
+        "    Time after its snapshot in which a replica's main connection must request the stream.",
         NULL,
     };
     static const struct debugSubcommand grace = {"delay-rdb-client-free-seconds", 1, 1,

@@ -236,7 +236,7 @@ void historyInit(void) {
     };
     static const char *const help[] = {
         "CHANGE-REPL-ID",
-        "    Take another replication id: replicas will have to synchronize in full.",
+        "    Change the replication id, so that replicas need a full synchronization.",
         NULL,
     };
     static const struct debugSubcommand change_id = {"change-repl-id", 0, 0, historyDebugChangeId, help};

@@ -313,11 +313,11 @@ void functionStatsCommand(struct client *c) {
 
 void functionHelpCommand(struct client *c) {
     static const char *lines[] = {"DELETE <library-name>",
-                                  "    Drop a library and its functions.",
+                                  "    Delete a library and its functions.",
                                   "DUMP",
                                   "    Return all libraries as a payload for FUNCTION RESTORE.",
                                   "FLUSH [ASYNC|SYNC]",
-                                  "    Drop all libraries. Without a mode, lazyfree-lazy-user-flush",
+                                  "    Delete all libraries. Without a mode, lazyfree-lazy-user-flush",
                                   "    decides whether memory is freed in the background.",
                                   "KILL",
                                   "    Stop the function that runs now, unless it has written.",
@@ -331,7 +331,7 @@ void functionHelpCommand(struct client *c) {
                                   "    refuses names that exist; REPLACE replaces libraries of the same",
                                   "    name; FLUSH replaces all libraries.",
                                   "STATS",
-                                  "    Tell which function runs now, and count libraries and functions.",
+                                  "    Show the running function, and count libraries and functions.",
                                   NULL};
     replyHelp(c, lines);
 }

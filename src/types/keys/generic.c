@@ -421,7 +421,7 @@ void objectHelpCommand(struct client *c) {
                      "IDLETIME <key>",
                      "    Seconds since <key> was last read or written.",
                      "REFCOUNT <key>",
-                     "    How many references the value of <key> has.",
+                     "    The number of references to the value of <key>.",
                      NULL,
                  });
 }

@@ -205,16 +205,16 @@ void xgroupDelconsumerCommand(struct client *c) {
 void xgroupHelpCommand(struct client *c) {
     static const char *lines[] = {
         "CREATE <key> <group> <id|$> [MKSTREAM] [ENTRIESREAD <n>]",
-        "    Make a group that reads on after the ID. MKSTREAM makes the stream as well;",
-        "    ENTRIESREAD tells how many entries come up to the ID.",
+        "    Create a group that reads after the ID. MKSTREAM creates the stream as well;",
+        "    ENTRIESREAD is the number of entries up to the ID.",
         "CREATECONSUMER <key> <group> <consumer>",
-        "    Make a consumer.",
+        "    Create a consumer.",
         "DELCONSUMER <key> <group> <consumer>",
-        "    Delete a consumer and what is pending for it; answers how many entries that was.",
+        "    Delete a consumer and its pending entries; replies the number of these.",
         "DESTROY <key> <group>",
         "    Delete a group.",
         "SETID <key> <group> <id|$> [ENTRIESREAD <n>]",
-        "    Set the ID after which the group reads on.",
+        "    Set the ID after which the group reads.",
         NULL,
     };
     replyHelp(c, lines);

@@ -219,9 +219,9 @@ void xinfoConsumersCommand(struct client *c) {
 void xinfoHelpCommand(struct client *c) {
     static const char *lines[] = {
         "CONSUMERS <key> <group>",
-        "    The consumers of a group, and how much is pending for each.",
+        "    The consumers of a group, with their pending entries.",
         "GROUPS <key>",
-        "    The groups of a stream, and how far each has come.",
+        "    The groups of a stream, with their positions.",
         "STREAM <key> [FULL [COUNT <count>]]",
         "    Length, IDs and counters of a stream; FULL: entries, groups and consumers as well.",
         NULL,
