@@ -243,11 +243,11 @@ static void crashReportTail(void) {
                 : "Fast memory test PASSED, which does not prove that the memory is good.\n");
     }
     RAW("\n=== VALKEY BUG REPORT END. Make sure to include from START to END. ===\n\n"
-        "  Please send it to those from whom you have this server, with what led to it: as an issue in the\n"
-        "  tracker of the repository it was built from, or as a bug of the package. CONTRIBUTING.md says how;\n"
-        "  if anybody else could cause the crash, SECURITY.md says whom to tell instead.\n"
-        "  valkey-server --test-memory <megabytes> looks for memory that is broken,\n"
-        "  valkey-server --check-system for settings of the system that do harm.\n\n");
+        "  Please report it, and describe what led to it: as an issue in the tracker of the repository\n"
+        "  that the server was built from, or as a bug of the package, as CONTRIBUTING.md describes. If an\n"
+        "  untrusted client could cause the crash, follow SECURITY.md instead.\n"
+        "  valkey-server --test-memory <megabytes> checks for faulty memory,\n"
+        "  valkey-server --check-system for harmful settings of the system.\n\n");
 }
 
 /* Prints the client whose command failed, in lines that tools look for. */

@@ -119,12 +119,12 @@ static void debugQuicklist(struct client *c) {
 /* ---- The table ---- */
 
 void debugValuesInit(void) {
-    static const char *const object_help[] = {"OBJECT <key> [FAST]", "    How the value of <key> is stored.",
-                                              NULL};
-    static const char *const zset_help[] = {"ZSET <key>", "    Encoding, shape and size of a sorted set.",
-                                            NULL};
+    static const char *const object_help[] = {"OBJECT <key> [FAST]",
+                                              "    Show how the value of <key> is stored.", NULL};
+    static const char *const zset_help[] = {"ZSET <key>",
+                                            "    Show encoding, shape and size of a sorted set.", NULL};
     static const char *const htstats_help[] = {"HTSTATS-KEY <key>",
-                                               "    How full the hash table in a value is.", NULL};
+                                               "    Show how full the hash table in a value is.", NULL};
     static const char *const listpack_help[] = {
         "LISTPACK <key>", "    Print the elements of a small value on the server's standard output.", NULL};
     static const char *const quicklist_help[] = {

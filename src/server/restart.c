@@ -93,10 +93,9 @@ static void restartDebugCrashAndRecover(struct client *c) {
 
 void restartRegister(void) {
     static const char *const restart_help[] = {
-        "RESTART [<milliseconds>]", "    Shut down as SHUTDOWN does, and start again after a pause.", NULL};
-    static const char *const crash_help[] = {
-        "CRASH-AND-RECOVER [<milliseconds>]",
-        "    Drop everything as a crash would, and start again after a pause.", NULL};
+        "RESTART [<milliseconds>]", "    Shut down like SHUTDOWN, and start again after a pause.", NULL};
+    static const char *const crash_help[] = {"CRASH-AND-RECOVER [<milliseconds>]",
+                                             "    Exit as in a crash, and start again after a pause.", NULL};
     static const struct debugSubcommand restart = {"restart", 0, 1, restartDebug, restart_help};
     static const struct debugSubcommand crash = {"crash-and-recover", 0, 1, restartDebugCrashAndRecover,
                                                  crash_help};

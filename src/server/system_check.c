@@ -86,9 +86,9 @@ static const char *systemCheckHugePages(const char *root) {
     if (!systemCheckReadText(root, "/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes))
         return unknown;
     if (!strstr(modes, "[always]")) return NULL;
-    return "Transparent huge pages are on for every process: forks then copy 2 MB for a byte that changes. Run 'echo "
+    return "Transparent huge pages are on for every process: after a fork each changed byte copies 2 MB. Run 'echo "
            "madvise > /sys/kernel/mm/transparent_hugepage/enabled', also when the machine starts. (With disable-thp "
-           "yes, the default, the server leaves them off for itself.)";
+           "yes, the default, the server disables them for itself.)";
 }
 
 static char advice[ADVICE_MAX]; /* for advice with numbers */
@@ -99,7 +99,7 @@ static const char *systemCheckQueueOfConnections(const char *root) {
     if (most >= BACKLOG) return NULL;
     snprintf(
         advice, sizeof advice,
-        "Only %lld connections may wait until the server accepts them, where tcp-backlog asks for %d: when many "
+        "Only %lld connections may wait until the server accepts them, but tcp-backlog is %d: when many "
         "clients connect at once, some have to try again after a second. Add 'net.core.somaxconn = %d' to "
         "/etc/sysctl.conf, and run 'sysctl net.core.somaxconn=%d'.",
         (long long)most, BACKLOG, BACKLOG, BACKLOG);
@@ -128,8 +128,8 @@ static const char *systemCheckSwap(const char *root) {
     snprintf(
         advice, sizeof advice,
         "There is swap, and vm.swappiness is %lld: data that has not been used for a while is written to the disk "
-        "to make room for files, and whoever asks for it waits for the disk. Add 'vm.swappiness = 1' to "
-        "/etc/sysctl.conf, and run 'sysctl vm.swappiness=1'; keep some swap, for the day when memory runs out.",
+        "to free memory for files, and commands that use it wait for the disk. Add 'vm.swappiness = 1' to "
+        "/etc/sysctl.conf, and run 'sysctl vm.swappiness=1'; keep some swap, in case memory runs out.",
         (long long)swappiness);
     return advice;
 }
@@ -137,7 +137,7 @@ static const char *systemCheckSwap(const char *root) {
 static const char *systemCheckZoneReclaim(const char *root) {
     int64_t mode = systemCheckReadNumber(root, "/proc/sys/vm/zone_reclaim_mode");
     if (mode <= 0) return mode ? unknown : NULL;
-    return "When a NUMA node is full, the kernel stops programs to free memory there, although other nodes have some. "
+    return "When a NUMA node is full, the kernel stops programs to free memory there, although other nodes have free memory. "
            "Run 'sysctl vm.zone_reclaim_mode=0', and add it to /etc/sysctl.conf.";
 }
 
@@ -159,8 +159,8 @@ static const char *systemCheckMemoryOfContainer(const char *root) {
     if (limit == -1) return NULL;
     snprintf(
         advice, sizeof advice,
-        "This container may use %lld MB, and the kernel kills what takes more. Set maxmemory to %lldmb or less: the "
-        "rest is for the copies that a background save makes of what changes meanwhile, and for clients' buffers.",
+        "This container may use %lld MB, and the kernel kills a process that takes more. Set maxmemory to %lldmb or less: the "
+        "rest is for copies of pages that change during a background save, and for clients' buffers.",
         (long long)(limit >> 20), (long long)(limit >> 20) * 3 / 4);
     return advice;
 }
@@ -171,7 +171,7 @@ static const char *systemCheckClockOfDay(const char *root) {
     int state = adjtimex(&now);
     if (state == -1) return unknown;
     if (state != TIME_ERROR && !(now.status & STA_UNSYNC)) return NULL;
-    return "Nothing keeps the clock right here. Keys expire by it, on each replica by its own; logs are compared by it. "
+    return "The clock is not synchronized. Keys expire by it, on each replica by its own; logs are compared by it. "
            "Run an NTP client, such as chrony or systemd-timesyncd.";
 }
 
@@ -228,13 +228,13 @@ static size_t systemCheckTestPass(volatile uint64_t *words, size_t count, unsign
 int testMemoryMain(int argc, char **argv) {
     int64_t megabytes = 0;
     if (argc < 1 || !string2ll(strOf(argv[0]), &megabytes) || megabytes < 1 || megabytes > INT64_MAX >> 20) {
-        fprintf(stderr, "--test-memory needs to know how many megabytes to test, e.g. --test-memory 4096\n");
+        fprintf(stderr, "--test-memory needs the number of megabytes to test, e.g. --test-memory 4096\n");
         return 1;
     }
     size_t bytes = (size_t)megabytes << 20, errors = 0;
     uint64_t *words = ztrymalloc(bytes);
     if (!words) {
-        fprintf(stderr, "%lld MB of memory cannot be allocated\n", (long long)megabytes);
+        fprintf(stderr, "%lld MB could not be allocated\n", (long long)megabytes);
         return 1;
     }
     for (unsigned pass = 0; pass < PASSES; pass++) {
@@ -246,9 +246,9 @@ int testMemoryMain(int argc, char **argv) {
     }
     zfree(words);
     if (errors)
-        printf("This memory is broken: %zu words did not keep what was written to them.\n", errors);
+        printf("This memory is faulty: %zu words did not keep the written value.\n", errors);
     else
         printf(
-            "No error was found. That proves little until it has run for hours over most of the memory.\n");
+            "No error was found. To be conclusive, the test must run for hours over most of the memory.\n");
     return errors != 0;
 }

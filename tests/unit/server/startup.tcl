@@ -49,7 +49,7 @@ tags {external:skip} {
         foreach arguments {{} x 0 -1} {
             lassign [run_to_end --test-memory {*}$arguments] code output
             assert_equal 1 $code $arguments
-            assert_match "*how many megabytes*" $output
+            assert_match "*number of megabytes*" $output
         }
     }
 
