@@ -148,7 +148,7 @@ static void capturedPayloadsHaveTheirValues(void **state) {
     int last;
     memcpy(&slots, m.about.slots, sizeof slots);
     assert_true(busIsIdValid(m.about.id));
-    assert_int_equal(slotSetRun(&slots, 0, &last), 0);
+    assert_int_equal(slotSetFindRun(&slots, 0, &last), 0);
     assert_int_equal(last, 5460);
     assert_int_equal(slotSetCount(&slots), 5461);
     assert_true(m.about.config_epoch && m.about.config_epoch <= m.header.current_epoch);

@@ -246,12 +246,9 @@ static bool clusterChangeRequestSlot(struct client *c, struct slotSet *requested
 
 static void clusterChangeApplySlots(struct client *c, const struct slotSet *requested, bool add) {
     struct topology *t = clusterTopology();
-    for (int last, slot = slotSetRun(requested, 0, &last); slot >= 0;
-         slot = slotSetRun(requested, last + 1, &last)) {
-        for (; slot <= last; slot++) {
-            slotSetImporting(t, slot, NULL);
-            slotAssign(t, slot, add ? t->myself : NULL);
-        }
+    slotSetForEach(requested, slot) {
+        slotSetImporting(t, slot, NULL);
+        slotAssign(t, slot, add ? t->myself : NULL);
     }
     engineAddTodo(&cluster_engine, TODO_SAVE | TODO_STATE | TODO_SLOTS);
     replyOk(c);

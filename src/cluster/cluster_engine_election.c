@@ -278,11 +278,8 @@ static void electionDeny(struct engine *e, const struct clusterNode *n, const ch
 
 /* Returns a slot whose owner has an epoch above the one that the requester knows, or -1. */
 static int electionFindNewerClaim(const struct engine *e, const struct busHeader *h) {
-    for (int last, slot = slotSetRun(&h->slots, 0, &last); slot >= 0;
-         slot = slotSetRun(&h->slots, last + 1, &last)) {
-        for (; slot <= last; slot++) {
-            if (e->t.owner[slot] && e->t.owner[slot]->config_epoch > h->config_epoch) return slot;
-        }
+    slotSetForEach(&h->slots, slot) {
+        if (e->t.owner[slot] && e->t.owner[slot]->config_epoch > h->config_epoch) return slot;
     }
     return -1;
 }

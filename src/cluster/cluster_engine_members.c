@@ -177,14 +177,14 @@ bool nodeUpdateAddress(struct engine *e, struct clusterNode *n, const struct bus
 
 /* ---- Gossip ---- */
 
-static bool membersSaysReachable(const struct busGossip *g) {
+static bool membersReportsReachable(const struct busGossip *g) {
     return !(g->flags & (NODE_FAIL | NODE_PFAIL));
 }
 
 /* Takes the report of a voter. */
 static void membersTakeReport(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
                               const struct busGossip *g) {
-    if (!membersSaysReachable(g)) {
+    if (!membersReportsReachable(g)) {
         if (failureReportAdd(n, sender, e->now_ms))
             engineLog(e, LL_VERBOSE, "Node %s cannot reach node %s", nodeLogName(sender), nodeLogName(n));
         failureMarkIfAgreed(e, n);
@@ -196,14 +196,14 @@ static void membersTakeReport(struct engine *e, struct clusterNode *sender, stru
 static void membersTakeGossipOfKnown(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
                                      const struct busGossip *g) {
     if (nodeIsVoter(sender)) membersTakeReport(e, sender, n, g);
-    if (membersSaysReachable(g) && n->pong_received_ms && !n->ping_sent_ms &&
+    if (membersReportsReachable(g) && n->pong_received_ms && !n->ping_sent_ms &&
         !(n->flags & (NODE_FAIL | NODE_PFAIL)) &&
         failureReportCount(n, e->now_ms - 2 * e->settings.node_timeout_ms) == 0) {
         int64_t pong_ms = (int64_t)g->pong_received_s * 1000;
         if (pong_ms <= e->now_ms + CLOCK_TOLERANCE_MS && pong_ms > n->pong_received_ms)
             n->pong_received_ms = pong_ms;
     }
-    bool lost = n->flags & (NODE_FAIL | NODE_PFAIL), announced = membersSaysReachable(g) &&
+    bool lost = n->flags & (NODE_FAIL | NODE_PFAIL), announced = membersReportsReachable(g) &&
                                                                  !(g->flags & NODE_NOADDR) &&
                                                                  membersValidText(strOf(g->ip)).len;
     uint16_t port = e->settings.tls ? n->tls_port : n->tcp_port;

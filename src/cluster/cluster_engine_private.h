@@ -41,9 +41,9 @@ sds messageBegin(struct engine *e, enum busType type, uint8_t flags);
  * that are not in handshake. */
 void messageSend(struct engine *e, struct busLink *link, sds message);
 void messageBroadcast(struct engine *e, sds message);
-enum whom { TO_ALL, TO_SHARD };
+enum receivers { TO_ALL, TO_SHARD };
 void messageSendPing(struct engine *e, struct busLink *link, enum busType type); /* a PING, PONG or MEET */
-void messageBroadcastPong(struct engine *e, enum whom whom);
+void messageBroadcastPong(struct engine *e, enum receivers to);
 void messageSendUpdate(struct engine *e, struct busLink *link, const struct clusterNode *about);
 
 /* ---- cluster_engine_members.c ---- */

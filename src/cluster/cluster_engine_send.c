@@ -147,10 +147,10 @@ void messageSendPing(struct engine *e, struct busLink *link, enum busType type) 
     messageSend(e, link, s);
 }
 
-void messageBroadcastPong(struct engine *e, enum whom whom) {
+void messageBroadcastPong(struct engine *e, enum receivers to) {
     topologyForEach(&e->t, n) {
         if (!nodeIsUsable(n) || !n->connected) continue;
-        if (whom == TO_ALL || nodesShareShard(n, e->t.myself)) messageSendPing(e, n->out, BUS_PONG);
+        if (to == TO_ALL || nodesShareShard(n, e->t.myself)) messageSendPing(e, n->out, BUS_PONG);
     }
 }
 

@@ -119,13 +119,10 @@ static void engineSlotsEndClaim(struct engine *e, struct clusterNode *by, int sl
 }
 
 static void engineSlotsDeleteDirty(struct engine *e, const struct engineClaim *c) {
-    for (int last, slot = slotSetRun(&c->dirty, 0, &last); slot >= 0;
-         slot = slotSetRun(&c->dirty, last + 1, &last)) {
-        for (; slot <= last; slot++) {
-            engineLog(e, LL_NOTICE, "Deleting keys in dirty slot %d on node %s after migration to node %s",
-                      slot, nodeLogName(e->t.myself), nodeLogName(c->by));
-            e->env->deleteSlot(e->ctx, slot);
-        }
+    slotSetForEach(&c->dirty, slot) {
+        engineLog(e, LL_NOTICE, "Deleting keys in dirty slot %d on node %s after migration to node %s", slot,
+                  nodeLogName(e->t.myself), nodeLogName(c->by));
+        e->env->deleteSlot(e->ctx, slot);
     }
 }
 
@@ -176,18 +173,13 @@ void slotsProcessClaim(struct engine *e, struct clusterNode *owner, uint64_t epo
 void slotsCorrectClaims(struct engine *e, struct clusterNode *sender, struct busLink *link,
                         const struct busHeader *h) {
     struct clusterNode *primary = nodeShardPrimary(sender);
-    for (int last, slot = slotSetRun(&h->slots, 0, &last); slot >= 0;
-         slot = slotSetRun(&h->slots, last + 1, &last)) {
-        for (; slot <= last; slot++) {
-            struct clusterNode *owner = e->t.owner[slot];
-            if (!owner || owner == primary || owner == sender || owner->config_epoch <= h->config_epoch)
-                continue;
-            engineLog(e, LL_VERBOSE,
-                      "Node %s has old slots configuration, sending an UPDATE message about %s",
-                      nodeLogName(sender), nodeLogName(owner));
-            messageSendUpdate(e, sender->connected ? sender->out : link, owner);
-            return;
-        }
+    slotSetForEach(&h->slots, slot) {
+        struct clusterNode *owner = e->t.owner[slot];
+        if (!owner || owner == primary || owner == sender || owner->config_epoch <= h->config_epoch) continue;
+        engineLog(e, LL_VERBOSE, "Node %s has old slots configuration, sending an UPDATE message about %s",
+                  nodeLogName(sender), nodeLogName(owner));
+        messageSendUpdate(e, sender->connected ? sender->out : link, owner);
+        return;
     }
 }
 

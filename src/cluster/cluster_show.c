@@ -188,8 +188,7 @@ static void clusterShowReplyShard(struct client *c, struct clusterNode *const *m
     replyMapLen(c, 3);
     replyBulkCstr(c, "slots");
     struct replyMark mark = replyDeferLen(c);
-    for (int last, first = slotSetRun(slots, 0, &last); first >= 0;
-         first = slotSetRun(slots, last + 1, &last)) {
+    slotSetForEachRun(slots, first, last) {
         replyLongLong(c, first);
         replyLongLong(c, last);
         ranges++;
@@ -352,30 +351,30 @@ void clusterInfoCommand(struct client *c) {
 void clusterHelpCommand(struct client *c) {
     replyHelp(c, (const char *[]){
                      "ADDSLOTS <slot> [<slot> ...]",
-                     "    Make this node the owner of unassigned slots.",
+                     "    Make this node the owner of slots without one.",
                      "ADDSLOTSRANGE <first> <last> [<first> <last> ...]",
-                     "    The same, of ranges.",
+                     "    Do the same with ranges of slots.",
                      "BUMPEPOCH",
                      "    Take a configuration epoch that is greater than all others.",
                      "CANCELSLOTMIGRATIONS ALL",
                      "    Stop all migrations from this node.",
                      "COUNT-FAILURE-REPORTS <node-id>",
-                     "    The number of nodes that report this one as failing.",
+                     "    The number of nodes that report that this one does not answer.",
                      "COUNTKEYSINSLOT <slot>",
                      "    The number of keys of the slot in the selected database.",
                      "DELSLOTS <slot> [<slot> ...]",
-                     "    Remove the owners of these slots from this node's view.",
+                     "    Remove the owners of these slots.",
                      "DELSLOTSRANGE <first> <last> [<first> <last> ...]",
-                     "    The same, of ranges.",
+                     "    Do the same with ranges of slots.",
                      "FAILOVER [FORCE|TAKEOVER]",
-                     "    Make this replica the primary: in agreement with its primary, without it, or",
+                     "    Make this replica the primary: together with its primary, without it, or",
                      "    without votes.",
                      "FLUSHSLOT <slot> [ASYNC|SYNC]",
                      "    Delete the keys of the slot.",
                      "FLUSHSLOTS",
                      "    Remove all slots from this node, which must be empty.",
                      "FORGET <node-id>",
-                     "    Remove a node, and do not add it again for a while.",
+                     "    Remove a node, and ignore what others say of it for a while.",
                      "GETKEYSINSLOT <slot> <count>",
                      "    Up to <count> keys of the slot in the selected database.",
                      "GETSLOTMIGRATIONS",
@@ -412,7 +411,7 @@ void clusterHelpCommand(struct client *c) {
                      "SHARDS",
                      "    The shards: their slots and their nodes.",
                      "SLOT-STATS SLOTSRANGE <first> <last> | ORDERBY <metric> [LIMIT <n>] [ASC|DESC]",
-                     "    Usage statistics of the slots of this node.",
+                     "    Statistics of single slots of this node.",
                      "SLOTS",
                      "    Ranges of slots, each with its nodes.",
                      NULL,

@@ -123,8 +123,7 @@ static void migrationExportAppendBracket(struct migrationExport *x, const struct
 static void migrationExportSink(const struct propagated *p) {
     if (p->for_replicas || p->exclude & PROPAGATED_NOT_TO_REPLICAS) return;
     serverAssert(p->commands == 1);
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (!migrationExportNeedsChanges(job)) continue;
         if (p->bracket)
             migrationExportAppendBracket(job->link, p);
@@ -157,8 +156,7 @@ static void migrationExportClosePipe(struct migrationExport *x) {
 }
 
 static bool migrationExportAnyPaused(void) {
-    listForEach(&migration_jobs, it) {
-        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED) return true;
     }
     return false;
@@ -366,12 +364,10 @@ static uint64_t migrationExportWriteSlots(struct rioWriter *w, struct db *db, in
 
 static uint64_t migrationExportWriteDb(struct rioWriter *w, struct db *db, const struct slotSet *slots,
                                        uint64_t keys) {
-    int last;
     rewriteCommand(w, 2);
     rewriteWord(w, "SELECT");
     rewriteArgInt(w, db->id);
-    for (int slot = slotSetRun(slots, 0, &last); slot >= 0; slot = slotSetRun(slots, last + 1, &last))
-        keys = migrationExportWriteSlots(w, db, slot, last, keys);
+    slotSetForEachRun(slots, first, last) keys = migrationExportWriteSlots(w, db, first, last, keys);
     return keys;
 }
 
@@ -513,29 +509,10 @@ static void migrationExportSendAuth(struct migrationExport *x) {
     sdsfree(password);
 }
 
-/* Sends CLUSTER SYNCSLOTS ESTABLISH SOURCE id NAME job SLOTSRANGE a b ... */
 static void migrationExportSendEstablish(struct migrationExport *x) {
-    const struct migrationJob *job = x->job;
     struct rioWriter w;
-    int runs = 0, last;
-    for (int slot = slotSetRun(&job->slots, 0, &last); slot >= 0;
-         slot = slotSetRun(&job->slots, last + 1, &last))
-        runs++;
     rioWriterInit(&w, rioSinkSds, &x->out);
-    rewriteCommand(&w, 8 + 2 * runs);
-    rewriteWord(&w, "CLUSTER");
-    rewriteWord(&w, "SYNCSLOTS");
-    rewriteWord(&w, "ESTABLISH");
-    rewriteWord(&w, "SOURCE");
-    rewriteArg(&w, strOf(job->source));
-    rewriteWord(&w, "NAME");
-    rewriteArg(&w, strOf(job->name));
-    rewriteWord(&w, "SLOTSRANGE");
-    for (int slot = slotSetRun(&job->slots, 0, &last); slot >= 0;
-         slot = slotSetRun(&job->slots, last + 1, &last)) {
-        rewriteArgInt(&w, slot);
-        rewriteArgInt(&w, last);
-    }
+    jobWriteEstablish(&w, x->job);
     rioFlush(&w);
     rioWriterFree(&w);
 }

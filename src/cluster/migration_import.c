@@ -32,8 +32,7 @@ static void migrationImportAfterCall(struct client *c);
 /* Returns NULL if the client is not the link of a migration. */
 static struct migrationJob *migrationImportFindJob(const struct client *c) {
     if (!migration_links) return NULL;
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (job->client_id && job->client_id == c->id) return job;
     }
     return NULL;
@@ -110,9 +109,7 @@ static void migrationImportTakeSlots(struct migrationJob *job) {
     if (persistenceAofOn() && persistence.aofWrite) persistence.aofWrite();
     serverLog(LL_NOTICE, "Slots %s have moved from node %s to node %s", job->ranges, job->source,
               t->myself->id);
-    for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (slotSetHas(&job->slots, slot)) slotAssign(t, slot, t->myself);
-    }
+    slotSetForEach(&job->slots, slot) slotAssign(t, slot, t->myself);
     engineBumpEpoch(&cluster_engine, clusterNow());
     engineAddTodo(&cluster_engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
     importUnhide(job);
@@ -140,9 +137,8 @@ void importEndOfTurn(struct migrationJob *job) {
     if (job->m.state == IMPORT_GRANTED && !migration_debug.prevent_failover) jobStep(job, EV_MAY_CLAIM);
     if (!job->keys_to_delete || !trackIsDecider()) return;
     job->keys_to_delete = false;
-    for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        bool mine = clusterTopology()->owner[slot] == nodeShardPrimary(clusterMyself());
-        if (slotSetHas(&job->slots, slot) && !mine) slotDeleteKeys(slot);
+    slotSetForEach(&job->slots, slot) {
+        if (clusterTopology()->owner[slot] != nodeShardPrimary(clusterMyself())) slotDeleteKeys(slot);
     }
     if (!migrationHasEnded(&job->m)) return;
     importUnhide(job);

@@ -19,14 +19,14 @@ struct migrationTraffic migration_traffic;
 
 static size_t migrationInfoExportMemory(void) {
     size_t n = 0;
-    listForEach(&migration_jobs, it) n += exportJobMemory(listEntry(it, struct migrationJob, node));
+    forEachJob(job) n += exportJobMemory(job);
     return n;
 }
 
 static size_t migrationInfoImportMemory(void) {
     size_t n = 0;
-    listForEach(&migration_jobs, it) {
-        const struct client *c = importClient(listEntry(it, struct migrationJob, node));
+    forEachJob(job) {
+        const struct client *c = importClient(job);
         if (c) n += clientMemory(c);
     }
     return n;
@@ -44,8 +44,7 @@ static sds migrationInfoPersistenceInfo(sds s) {
 /* Includes the bytes of links that are still open. */
 static uint64_t migrationInfoImportedBytes(void) {
     uint64_t n = migration_traffic.imported;
-    listForEach(&migration_jobs, it) {
-        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         const struct client *c = importClient(job);
         if (c) n += c->net_in - job->net_in_before;
     }
@@ -62,8 +61,7 @@ static sds migrationInfoStatsInfo(sds s) {
 
 static void migrationInfoResetStats(void) {
     migration_traffic = (struct migrationTraffic){0};
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         const struct client *c = importClient(job);
         if (c) job->net_in_before = c->net_in;
     }

@@ -36,14 +36,12 @@ static const char *migrationJobsOtherNode(const struct migrationJob *job) {
 
 static sds migrationJobsFormatRanges(const struct slotSet *slots) {
     sds s = sdsempty();
-    for (int last, slot = slotSetRun(slots, 0, &last); slot >= 0; slot = slotSetRun(slots, last + 1, &last))
-        s = sdscatprintf(s, "%s%d-%d", sdslen(s) ? " " : "", slot, last);
+    slotSetForEachRun(slots, slot, last) s = sdscatprintf(s, "%s%d-%d", sdslen(s) ? " " : "", slot, last);
     return s;
 }
 
 struct migrationJob *jobFind(const char *name) {
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (memcmp(job->name, name, JOB_NAME_LEN) == 0) return job;
     }
     return NULL;
@@ -59,8 +57,7 @@ void jobFree(struct migrationJob *job) {
  * iterating over the jobs. */
 static void migrationJobsTrimLog(void) {
     int64_t ended = 0;
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (!migrationHasEnded(&job->m) || job->keys_to_delete || job->hides_slots) continue;
         if (++ended > cluster_settings.migration_log_max) jobFree(job);
     }
@@ -110,10 +107,9 @@ static void migrationJobsDoActions(struct migrationJob *job, unsigned actions) {
 void jobNotifyModules(const struct migrationJob *job, enum eventSlotMigrationStep import_step) {
     if (!serverEventWanted(SERVER_SLOT_MIGRATION)) return;
     int(*ranges)[2] = zmalloc(KEY_SLOTS / 2 * sizeof *ranges), count = 0;
-    for (int last, slot = slotSetRun(&job->slots, 0, &last); slot >= 0;
-         slot = slotSetRun(&job->slots, last + 1, &last), count++) {
-        ranges[count][0] = slot;
-        ranges[count][1] = last;
+    slotSetForEachRun(&job->slots, first, last) {
+        ranges[count][0] = first;
+        ranges[count++][1] = last;
     }
     struct eventSlotMigration event = {job->name, (const int(*)[2])ranges, count};
     serverEvent(SERVER_SLOT_MIGRATION, (int)import_step + job->m.export, &event);
@@ -193,8 +189,7 @@ bool jobsAnyClaimsSlots(void) {
 /* Returns the owner if all slots have the same one, or NULL. */
 static struct clusterNode *migrationJobsFindOwner(const struct slotSet *slots) {
     struct clusterNode *owner = NULL;
-    for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (!slotSetHas(slots, slot)) continue;
+    slotSetForEach(slots, slot) {
         struct clusterNode *n = clusterTopology()->owner[slot];
         if (!n || (owner && n != owner)) return NULL;
         owner = n;
@@ -243,8 +238,7 @@ static void migrationJobsTick(void) {
 }
 
 void migrationJobsEndOfTurn(void) {
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (job->m.export) {
             exportEndOfTurn(job);
         } else {
@@ -348,8 +342,7 @@ static int migrationJobsParseGroup(struct client *c, int i, struct migrateSlotsR
         replyError(c, "ERR Slots are not served by this node.");
         return -1;
     }
-    for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (!slotSetHas(slots, slot)) continue;
+    slotSetForEach(slots, slot) {
         if (migrationIncludesSlot(slot)) {
             replyErrorFmt(c, "ERR I am already migrating slot %d.", slot);
             return -1;
@@ -454,8 +447,7 @@ static void migrationJobsReplyFieldInt(struct client *c, const char *name, int64
 
 void clusterGetslotmigrationsCommand(struct client *c) {
     replyArrayLen(c, (int64_t)migration_jobs.length);
-    listForEach(&migration_jobs, it) {
-        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         bool known = *job->source;
         replyMapLen(c, known ? 12 : 10);
         migrationJobsReplyField(c, "name", job->name);

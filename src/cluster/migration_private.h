@@ -12,6 +12,7 @@
 #define JOB_NAME_LEN 40
 
 struct migrationExport;
+struct rioWriter;
 struct migrationJob {
     struct listNode node;
     struct migration m;
@@ -31,6 +32,12 @@ struct migrationJob {
     char reason[256]; /* m.message points here when it is made of parts */
 };
 extern struct list migration_jobs; /* newest first */
+
+/* Iterates over the jobs. The body may free `job`; `break` does not end the loop. */
+#define forEachJob(job)                                                                                      \
+    listForEach(&migration_jobs,                                                                             \
+                job##_it) for (struct migrationJob *job = listEntry(job##_it, struct migrationJob, node);    \
+                               job; job = NULL)
 
 void jobStep(struct migrationJob *job, enum migrationEvent event);
 void jobFail(struct migrationJob *job, const char *message); /* message: a static string */
@@ -76,6 +83,9 @@ struct client *importClient(const struct migrationJob *job); /* its link; NULL: 
 void importInit(void);
 
 /* ---- migration_track.c ---- */
+
+/* Writes CLUSTER SYNCSLOTS ESTABLISH SOURCE id NAME job SLOTSRANGE a b ... */
+void jobWriteEstablish(struct rioWriter *w, const struct migrationJob *job);
 void importHide(struct migrationJob *job);
 void importUnhide(struct migrationJob *job);
 void importPropagateEnd(const struct migrationJob *job);

@@ -40,8 +40,7 @@ bool trackIsDecider(void) {
 
 static void migrationTrackCollectHidden(struct slotSet *slots) {
     *slots = (struct slotSet){0};
-    listForEach(&migration_jobs, it) {
-        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         for (size_t i = 0; job->hides_slots && i < sizeof slots->bits; i++)
             slots->bits[i] |= job->slots.bits[i];
     }
@@ -53,9 +52,7 @@ void importHide(struct migrationJob *job) {
     serverLog(LL_NOTICE, "An import of slots begins: %s", text);
     sdsfree(text);
     job->hides_slots = true;
-    for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (slotSetHas(&job->slots, slot)) dbHideSlot(slot, true);
-    }
+    slotSetForEach(&job->slots, slot) dbHideSlot(slot, true);
 }
 
 void importUnhide(struct migrationJob *job) {
@@ -63,8 +60,8 @@ void importUnhide(struct migrationJob *job) {
     if (!job->hides_slots) return;
     job->hides_slots = false;
     migrationTrackCollectHidden(&others);
-    for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (slotSetHas(&job->slots, slot) && !slotSetHas(&others, slot)) dbHideSlot(slot, false);
+    slotSetForEach(&job->slots, slot) {
+        if (!slotSetHas(&others, slot)) dbHideSlot(slot, false);
     }
 }
 
@@ -112,8 +109,7 @@ void trackEndOfTurn(struct migrationJob *job) {
 
 void migrationDataLoaded(void) {
     if (!trackIsDecider()) return;
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (job->m.state == IMPORT_TRACKED) jobFail(job, "Process restarted");
     }
 }
@@ -121,20 +117,17 @@ void migrationDataLoaded(void) {
 /* ---- Files ---- */
 
 static bool migrationTrackAnyHidden(void) {
-    listForEach(&migration_jobs, it) {
-        if (listEntry(it, struct migrationJob, node)->hides_slots) return true;
+    forEachJob(job) {
+        if (job->hides_slots) return true;
     }
     return false;
 }
 
 static void migrationTrackSaveJob(struct rioWriter *w, const struct migrationJob *job) {
-    uint64_t ranges = 0;
-    int first, last = -1;
-    while ((first = slotSetRun(&job->slots, last + 1, &last)) >= 0) ranges++;
     rioWriteByte(w, RDB_OP_SLOT_IMPORT);
     rdbWriteString(w, strOf(job->name));
-    rdbWriteLen(w, ranges);
-    for (last = -1; (first = slotSetRun(&job->slots, last + 1, &last)) >= 0;) {
+    rdbWriteLen(w, (uint64_t)slotSetCountRuns(&job->slots));
+    slotSetForEachRun(&job->slots, first, last) {
         rdbWriteLen(w, (uint64_t)first);
         rdbWriteLen(w, (uint64_t)last);
     }
@@ -143,18 +136,15 @@ static void migrationTrackSaveJob(struct rioWriter *w, const struct migrationJob
 /* Readers of older RDB versions see the keys. */
 static void migrationTrackSave(struct rioWriter *w) {
     if (w->version < RDB_VERSION_EXPIRING) return;
-    listForEach(&migration_jobs, it) {
-        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (job->hides_slots) migrationTrackSaveJob(w, job);
     }
 }
 
-static void migrationTrackRewriteJob(struct rioWriter *w, const struct migrationJob *job) {
+void jobWriteEstablish(struct rioWriter *w, const struct migrationJob *job) {
     static const char no_node[] = "0000000000000000000000000000000000000000";
     _Static_assert(sizeof no_node == NODE_ID_LEN + 1, "it looks like a node's id");
-    int runs = 0, first, last = -1;
-    while ((first = slotSetRun(&job->slots, last + 1, &last)) >= 0) runs++;
-    rewriteCommand(w, 8 + 2 * runs);
+    rewriteCommand(w, 8 + 2 * slotSetCountRuns(&job->slots));
     rewriteWord(w, "CLUSTER");
     rewriteWord(w, "SYNCSLOTS");
     rewriteWord(w, "ESTABLISH");
@@ -163,16 +153,15 @@ static void migrationTrackRewriteJob(struct rioWriter *w, const struct migration
     rewriteWord(w, "NAME");
     rewriteArg(w, strOf(job->name));
     rewriteWord(w, "SLOTSRANGE");
-    for (last = -1; (first = slotSetRun(&job->slots, last + 1, &last)) >= 0;) {
+    slotSetForEachRun(&job->slots, first, last) {
         rewriteArgInt(w, first);
         rewriteArgInt(w, last);
     }
 }
 
 static void migrationTrackRewrite(struct rioWriter *w) {
-    listForEach(&migration_jobs, it) {
-        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (job->hides_slots) migrationTrackRewriteJob(w, job);
+    forEachJob(job) {
+        if (job->hides_slots) jobWriteEstablish(w, job);
     }
 }
 
@@ -203,8 +192,7 @@ static bool migrationTrackLoad(struct rdbReader *r) {
 
 /* Forgets all imports when the data is emptied. Those that this node takes part in fail. */
 static void migrationTrackForget(void) {
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+    forEachJob(job) {
         if (job->m.export) continue;
         if (migrationIsActive(&job->m)) jobFail(job, "A new RDB is being loaded");
         importUnhide(job);

@@ -146,8 +146,8 @@ static void nodeEnvDeleteSlot(void *ctx, int slot) {
 static void nodeDoDeferred(void) {
     struct clusterNode *me = clusterMyself();
     if (deferred.slots_any && nodeIsPrimary(me)) {
-        for (int slot = 0; slot < KEY_SLOTS; slot++) {
-            if (slotSetHas(&deferred.slots, slot) && clusterTopology()->owner[slot] != me) slotDropKeys(slot);
+        slotSetForEach(&deferred.slots, slot) {
+            if (clusterTopology()->owner[slot] != me) slotDropKeys(slot);
         }
     }
     bool follow = deferred.follow && nodeIsReplica(me), full_sync = deferred.full_sync;

@@ -29,11 +29,17 @@ static int slotSetFindFrom(const struct slotSet *set, int from, uint64_t flip) {
     return KEY_SLOTS;
 }
 
-int slotSetRun(const struct slotSet *set, int from, int *last) {
+int slotSetFindRun(const struct slotSet *set, int from, int *last) {
     serverAssert(from >= 0 && last);
     if (from >= KEY_SLOTS) return -1;
     int first = slotSetFindFrom(set, from, 0);
     if (first == KEY_SLOTS) return -1;
     *last = slotSetFindFrom(set, first, ~0ULL) - 1;
     return first;
+}
+
+int slotSetCountRuns(const struct slotSet *set) {
+    int count = 0;
+    slotSetForEachRun(set, first, last) count++;
+    return count;
 }

@@ -28,6 +28,17 @@ static inline bool slotSetIsEqual(const struct slotSet *a, const struct slotSet 
     return memcmp(a, b, sizeof *a) == 0;
 }
 int slotSetCount(const struct slotSet *set);
+int slotSetCountRuns(const struct slotSet *set);
 /* Finds the next run of slots at or after `from`. Returns its first slot and sets *last,
  * or returns -1 if there is none. */
-int slotSetRun(const struct slotSet *set, int from, int *last);
+int slotSetFindRun(const struct slotSet *set, int from, int *last);
+
+/* Iterates over the runs of the set in ascending order. */
+#define slotSetForEachRun(set, first, last)                                                                  \
+    for (int last, first = slotSetFindRun(set, 0, &last); first >= 0;                                        \
+         first = slotSetFindRun(set, last + 1, &last))
+
+/* Iterates over the slots of the set in ascending order. The body may remove the current slot. */
+#define slotSetForEach(set, slot)                                                                            \
+    for (int slot##_last, slot = slotSetFindRun(set, 0, &slot##_last); slot >= 0;                            \
+         slot = slot < slot##_last ? slot + 1 : slotSetFindRun(set, slot + 1, &slot##_last))

@@ -44,9 +44,18 @@ static void slotSetTestVerify(void) {
 
 /* Starts runs from everywhere: word borders, and the borders of runs. */
 static void verifyRuns(void) {
+    int next = 0, runs = 0, last;
+    for (int from = 0; (from = modelRun(from, &last)) >= 0; from = last + 1) runs++;
+    assert_int_equal(slotSetCountRuns(&set), runs);
+    slotSetForEach(&set, slot) {
+        assert_int_equal(slot, modelRun(next, &last));
+        next = slot + 1;
+    }
+    assert_int_equal(modelRun(next, &last), -1);
     for (int from = 0; from <= KEY_SLOTS; from++) {
-        int last = -7, expected_last = -7;
-        assert_int_equal(slotSetRun(&set, from, &last), modelRun(from, &expected_last));
+        int expected_last = -7;
+        last = -7;
+        assert_int_equal(slotSetFindRun(&set, from, &last), modelRun(from, &expected_last));
         assert_int_equal(last, expected_last);
         if (from % 64 > 2 && from % 64 < 62) from += 5;
     }
@@ -65,15 +74,15 @@ static void bitsAreWhereTheBusHasThem(void **state) {
 static void noneAndAll(void **state) {
     (void)state;
     int last;
-    assert_int_equal(slotSetRun(&set, 0, &last), -1);
-    assert_int_equal(slotSetRun(&set, KEY_SLOTS, &last), -1);
+    assert_int_equal(slotSetFindRun(&set, 0, &last), -1);
+    assert_int_equal(slotSetFindRun(&set, KEY_SLOTS, &last), -1);
     assert_int_equal(slotSetCount(&set), 0);
     for (int slot = 0; slot < KEY_SLOTS; slot++) slotSetTestPut(slot, true);
     assert_int_equal(slotSetCount(&set), KEY_SLOTS);
-    assert_int_equal(slotSetRun(&set, 0, &last), 0);
+    assert_int_equal(slotSetFindRun(&set, 0, &last), 0);
     assert_int_equal(last, KEY_SLOTS - 1);
-    assert_int_equal(slotSetRun(&set, KEY_SLOTS - 1, &last), KEY_SLOTS - 1);
-    assert_int_equal(slotSetRun(&set, KEY_SLOTS, &last), -1);
+    assert_int_equal(slotSetFindRun(&set, KEY_SLOTS - 1, &last), KEY_SLOTS - 1);
+    assert_int_equal(slotSetFindRun(&set, KEY_SLOTS, &last), -1);
 }
 
 static void runsOfEveryLengthAtTheBordersOfWords(void **state) {
@@ -83,9 +92,9 @@ static void runsOfEveryLengthAtTheBordersOfWords(void **state) {
             int found_last = -1;
             memset(&set, 0, sizeof set);
             for (int slot = first; slot <= last; slot++) slotSetAdd(&set, slot);
-            assert_int_equal(slotSetRun(&set, 0, &found_last), first);
+            assert_int_equal(slotSetFindRun(&set, 0, &found_last), first);
             assert_int_equal(found_last, last);
-            assert_int_equal(slotSetRun(&set, last + 1, &found_last), -1);
+            assert_int_equal(slotSetFindRun(&set, last + 1, &found_last), -1);
             assert_int_equal(slotSetCount(&set), last - first + 1);
         }
     }

@@ -88,10 +88,7 @@ static void topologyNodeFree(struct clusterNode *n) {
 }
 
 static void topologyDropSlots(struct topology *t, struct clusterNode *n) {
-    for (int last, slot = slotSetRun(&n->slots, 0, &last); slot >= 0;
-         slot = slotSetRun(&n->slots, last + 1, &last)) {
-        for (; slot <= last; slot++) slotAssign(t, slot, NULL);
-    }
+    slotSetForEach(&n->slots, slot) slotAssign(t, slot, NULL);
 }
 
 static void topologyLeavePrimary(struct clusterNode *n) {
@@ -331,10 +328,7 @@ void topologyClear(struct topology *t) {
 
 static void topologyVerifyNode(const struct topology *t, const struct clusterNode *n) {
     serverAssert(n->slot_count == slotSetCount(&n->slots));
-    for (int last, slot = slotSetRun(&n->slots, 0, &last); slot >= 0;
-         slot = slotSetRun(&n->slots, last + 1, &last)) {
-        for (; slot <= last; slot++) serverAssert(t->owner[slot] == n);
-    }
+    slotSetForEach(&n->slots, slot) serverAssert(t->owner[slot] == n);
     bool primary = nodeIsPrimary(n), replica = nodeIsReplica(n);
     serverAssert(primary != replica || (!primary && n->flags & NODE_HANDSHAKE));
     serverAssert(!replica || n->slot_count == 0);

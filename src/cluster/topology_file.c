@@ -60,9 +60,9 @@ static bool topologyFileReadFlag(struct str word, uint16_t *flags) {
 /* ---- Writing ---- */
 
 static sds topologyFileAppendSlots(sds s, const struct slotSet *slots) {
-    for (int last, first = slotSetRun(slots, 0, &last); first >= 0;
-         first = slotSetRun(slots, last + 1, &last))
+    slotSetForEachRun(slots, first, last) {
         s = first == last ? sdscatprintf(s, " %d", first) : sdscatprintf(s, " %d-%d", first, last);
+    }
     return s;
 }
 
