@@ -10,8 +10,8 @@
  *     payload of PING, PONG, MEET:  gossip entries of 104 bytes, then extensions
  *     extension:                    | length:32, a multiple of 8 | type:16 | 0:16 | data, padded by 0 |
  *
- * Reading gives views of the packet, allocates nothing, and never touches a byte outside the
- * packet. Writing appends to an sds. */
+ * Reading gives views of the packet, allocates nothing, and never touches a byte outside the packet. Writing
+ * appends to an sds. */
 #pragma once
 
 #include <stdbool.h>
@@ -85,8 +85,8 @@ struct busHeader { /* header of a full message, in host order */
 #define BUS_LENGTH_MAX                                                                                       \
     (512u << 20) /* a message that claims to be longer is rejected like one with a wrong                     \
                   * signature */
-/* Returns the length of the whole message, at least that of a light header,
- * or 0 if no message begins here. */
+/* Returns the length of the whole message, at least that of a light header, or 0
+ * if no message begins here. */
 uint32_t busLength(const uint8_t prefix[BUS_PREFIX]);
 
 struct busMessage {

@@ -26,8 +26,8 @@ struct busLinkHandlers {
                       uint32_t len); /* false: the link has to be closed */
 };
 
-/* Sets the function that returns the TLS context of accepted links; NULL from it refuses
- * them. The caller owns the context. */
+/* Sets the function that returns the TLS context of accepted links; NULL from it refuses them. The
+ * caller owns the context. */
 void busLinksSetTls(struct tlsContext *(*server)(void));
 
 /* Listens on these addresses as netListenTcp does; an address with a leading '-' may be missing. Returns
@@ -45,8 +45,8 @@ size_t busLinkQueuedBytes(const struct busLink *link);    /* bytes that wait to 
 size_t busLinkAllocatedBytes(const struct busLink *link); /* bytes allocated for output */
 bool busLinkAwaitsWritable(const struct busLink *link);   /* waits until the socket is writable */
 size_t busLinksMemory(void);                              /* bytes of all links */
-/* Closes, with `onDown`, the links with more than `limit` bytes queued, and returns how
- * many. A limit of 0 means none. */
+/* Closes, with `onDown`, the links with more than `limit` bytes queued, and returns how many.
+ * A limit of 0 means none. */
 int busLinksEnforceLimit(size_t limit);
 
 /* An inbound link is unidentified until its first message says which known node is on the other side.

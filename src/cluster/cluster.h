@@ -26,7 +26,7 @@ void clusterDataLoaded(void); /* deals with keys of slots that belong to other n
 /* Returns whether SHUTDOWN SAFE may exit: a primary that has slots must stay, and the reason is logged.
  * `forced` logs and permits the exit. */
 bool clusterMayExit(bool forced);
-/* Saves nodes.conf when nothing prevents the exit any more. hand_over: a replica that has
- * everything up to this offset takes over. */
+/* Saves nodes.conf when nothing prevents the exit any more. hand_over: a replica that has everything up to
+ * this offset takes over. */
 void clusterOnExit(bool hand_over, uint64_t offset);
 bool clusterIsEnabled(void);

@@ -26,8 +26,8 @@ clusterHandler clusterCountkeysinslotCommand, clusterGetkeysinslotCommand, clust
 clusterHandler clusterMigrateslotsCommand, clusterCancelslotmigrationsCommand,
     clusterGetslotmigrationsCommand, clusterSyncslotsCommand;
 
-/* Returns the node of this id. NULL: no such node exists, or it is in handshake,
- * and an error has been replied. */
+/* Returns the node of this id. NULL: no such node exists, or it is in handshake, and
+ * an error has been replied. */
 struct clusterNode *clusterParseNodeArg(struct client *c, struct str id);
 /* Returns false after an error has been replied. */
 bool clusterParseSlotArg(struct client *c, struct str arg, int *slot);

@@ -86,8 +86,8 @@ struct engineEnv {
     void (*deleteSlot)(void *ctx, int slot); /* deletes the keys of the slot, and propagates that */
     void (*slotsChanged)(void *ctx);         /* owners or open slots have changed */
     void (*stateChanged)(void *ctx, bool ok);
-    /* Returns whether an atomic migration of this node granted the slot to `to`,
-     * whose claim then needs no epoch. */
+    /* Returns whether an atomic migration of this node granted the slot to `to`, whose
+     * claim then needs no epoch. */
     bool (*slotGranted)(void *ctx, int slot, const struct clusterNode *to);
     /* Messages that are not about the cluster itself. */
     void (*published)(void *ctx, struct clusterNode *by, bool shard, struct str channel, struct str message);
@@ -170,8 +170,8 @@ static inline bool engineIsClusterOk(const struct engine *e) {
     return e->down == DOWN_NOT;
 }
 
-/* Makes an engine with an empty topology, to be read from a file or filled by engineCreateMyself.
- * The caller fills the settings. */
+/* Makes an engine with an empty topology, to be read from a file or filled by engineCreateMyself. The caller
+ * fills the settings. */
 void engineInit(struct engine *e, const struct engineEnv *env, void *ctx, int64_t now_ms);
 void engineCreateMyself(struct engine *e); /* this becomes a node with a new id that knows no others */
 void engineDestroy(struct engine *e);      /* links have been closed before */
@@ -223,15 +223,15 @@ bool engineBumpEpoch(struct engine *e, int64_t now_ms);
 /* Prepares an epoch to be taken: announces the epoch above it to all voters, which vote in no lower one then.
  * Repeated calls announce it again until a majority has answered after the first announcement. */
 void engineReserveEpoch(struct engine *e, int64_t now_ms);
-/* Reserves a new epoch that is also above any that another node may have taken by
- * itself from the epochs known now. */
+/* Reserves a new epoch that is also above any that another node may have taken by itself
+ * from the epochs known now. */
 void engineReserveNewEpoch(struct engine *e, int64_t now_ms);
 bool engineIsEpochReserved(struct engine *e);
-/* Returns whether this node is among those that have answered. If so, the reserved
- * epoch is above the node's own. */
+/* Returns whether this node is among those that have answered. If so, the reserved epoch
+ * is above the node's own. */
 bool engineIsReservationKnownBy(const struct engine *e, const struct clusterNode *n);
-/* Returns the node's name for the log: id (human name, or address). The buffer is
- * reused by the third call from now. */
+/* Returns the node's name for the log: id (human name, or address). The buffer is reused by
+ * the third call from now. */
 const char *nodeLogName(const struct clusterNode *n);
 
 /* ---- Messages that are not about the cluster itself ---- */

@@ -22,8 +22,8 @@ static inline bool
 nodeIsUsable(const struct clusterNode *n) { /* has an address, and is neither myself nor in handshake */
     return !(n->flags & (NODE_MYSELF | NODE_HANDSHAKE | NODE_NOADDR));
 }
-/* Returns the primary of this node's shard, which may be this node. NULL: a replica
- * that does not know its primary. */
+/* Returns the primary of this node's shard, which may be this node. NULL: a replica that
+ * does not know its primary. */
 static inline struct clusterNode *engineMyPrimary(struct engine *e) {
     return nodeShardPrimary(e->t.myself);
 }

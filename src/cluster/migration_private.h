@@ -53,9 +53,9 @@ bool jobsAnyClaimsSlots(void);
 /* Returns whether a migration may begin at this node: all modules must permit that slots move, and no slot
  * may be moving key by key. Replies an error otherwise. */
 bool jobMayBegin(struct client *c);
-/* Parses pairs of slots from argv[i] on, up to a word that is no number, and adds them to `slots`.
- * They must belong to one node, *shard (NULL: not known yet). Returns the index after the pairs, or -1
- * after an error has been replied. */
+/* Parses pairs of slots from argv[i] on, up to a word that is no number, and adds them to `slots`. They
+ * must belong to one node, *shard (NULL: not known yet). Returns the index after the pairs, or -1 after
+ * an error has been replied. */
 int jobParseRanges(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard);
 
 struct migrationJob *jobFind(const char *name); /* NULL: not found */

@@ -29,8 +29,8 @@ static inline bool slotSetIsEqual(const struct slotSet *a, const struct slotSet 
 }
 int slotSetCount(const struct slotSet *set);
 int slotSetCountRuns(const struct slotSet *set);
-/* Finds the next run of slots at or after `from`. Returns its first slot and sets *last,
- * or returns -1 if there is none. */
+/* Finds the next run of slots at or after `from`. Returns its first slot and sets *last, or
+ * returns -1 if there is none. */
 int slotSetFindRun(const struct slotSet *set, int from, int *last);
 
 /* Iterates over the runs of the set in ascending order. */

@@ -3,6 +3,6 @@
 #pragma once
 
 void slotStatsInit(void);
-/* Called when the directive or owners of slots have changed. Figures of slots
- * that came or left start at zero. */
+/* Called when the directive or owners of slots have changed. Figures of slots that
+ * came or left start at zero. */
 void slotStatsRecheck(void);

@@ -104,8 +104,8 @@ struct clusterNode *topologyAdd(struct topology *t, const char id[NODE_ID_LEN], 
  * their primary; reports by it are dropped. */
 void topologyRemove(struct topology *t, struct clusterNode *n);
 void topologyRename(struct topology *t, struct clusterNode *n, const char id[NODE_ID_LEN]);
-/* Iterates over all nodes. The body may remove `n` and must not add nodes. The macro has two
- * loops: `break` does not end both. */
+/* Iterates over all nodes. The body may remove `n` and must not add nodes. The macro has two loops: `break`
+ * does not end both. */
 #define topologyForEach(t, n)                                                                                \
     for (int n##_i = (t)->count - 1; n##_i >= 0; n##_i--)                                                    \
         for (struct clusterNode *n = (t)->nodes[n##_i]; n; n = NULL)
@@ -148,8 +148,8 @@ static inline int topologyQuorum(const struct topology *t) {
     return topologyCountVoters(t) / 2 + 1;
 }
 /* Returns the number of votes or reports that is a majority even if the slots without a known owner
- * belong to primaries that have sent nothing yet: a node that knows little of the cluster must not
- * take a few voters for a majority. */
+ * belong to primaries that have sent nothing yet: a node that knows little of the cluster must not take a
+ * few voters for a majority. */
 int topologySureQuorum(const struct topology *t);
 
 /* ---- Failure reports ---- */

@@ -11,9 +11,9 @@
 
 #include "cluster/topology.h"
 
-/* Parses text into an empty topology. Returns false if it is corrupt: *err says where, and the caller
- * clears the topology. now_ms: the time at which the nodes count as learnt. tls: the port of an
- * address is that of TLS (tls-cluster). */
+/* Parses text into an empty topology. Returns false if it is corrupt: *err says where, and the caller clears
+ * the topology. now_ms: the time at which the nodes count as learnt. tls: the port of an address is that of
+ * TLS (tls-cluster). */
 bool topologyParse(struct topology *t, struct str text, bool tls, int64_t now_ms, sds *err);
 /* Appends the text to s. Nodes in handshake are left out. */
 sds topologyFormat(sds s, const struct topology *t, bool tls);

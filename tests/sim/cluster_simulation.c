@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_simulation.c - see cluster_simulation.h. Each node is an engine whose environment is this file.
- * Its connections are entries of one table per node, and everything that takes time is an event in a
- * binary heap, ordered by time and then by creation. An event carries the life number of its node, and is
- * void if the node has died since. */
+/* cluster_simulation.c - see cluster_simulation.h. Each node is an engine whose environment is this file. Its
+ * connections are entries of one table per node, and everything that takes time is an event. */
 #include "tests/sim/cluster_simulation.h"
 
 #include <stdio.h>
@@ -13,6 +11,7 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "cluster/topology_file.h"
+#include "tests/sim/sim_queue.h"
 
 #define CONNECT_FAILS_MS 50
 #define BUS_PORT         16379
@@ -20,16 +19,6 @@
 #define WRITE_BACK_MS    5000 /* after that time the kernel has written what was not synced */
 
 enum clusterSimEventKind { EVENT_TICK, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
-
-struct clusterSimEvent {
-    int64_t at_ms;
-    uint64_t order;
-    enum clusterSimEventKind kind;
-    int node;
-    uint64_t life; /* of the node; the event is void if the node has died since */
-    uint64_t link; /* number of the link at that node */
-    sds bytes;     /* of a message */
-};
 
 struct clusterSimLink { /* one end of a connection */
     struct busLink bus;
@@ -50,7 +39,7 @@ struct clusterSimNode {
     int link_count;
     sds disk, cached; /* disk: what a power failure leaves; cached: saved since, without syncing */
     int64_t cached_ms;
-    struct clusterSimEvent *held; /* events that came while it hung */
+    struct simEvent *held; /* events that came while it hung */
     int held_count;
     int shard; /* of a primary: the number of its shard's first primary, under whatever id
                 * other nodes know the shard */
@@ -77,61 +66,21 @@ struct clusterSimNode {
 struct clusterSim {
     struct clusterSimOptions o;
     int64_t now_ms, clock_off_ms, met_ms;
-    uint64_t random, order, links, messages, bytes;
-    struct clusterSimEvent *heap;
-    int events, room;
+    uint64_t random, links, messages, bytes;
+    struct simQueue queue;
     struct clusterSimNode *nodes;
     int count;
     int *winner; /* by epoch; -1: none yet */
     uint64_t winners;
 };
 
-/* ---- Random numbers: splitmix64 (Steele, Lea and Flood 2014) ---- */
-
-static uint64_t clusterSimNextRandom(struct clusterSim *s) {
-    uint64_t z = s->random += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-    return z ^ z >> 31;
-}
-
 static int64_t clusterSimNextLatency(struct clusterSim *s) {
-    return 1 + (int64_t)(clusterSimNextRandom(s) % (uint64_t)(2 * s->o.latency_ms));
+    return 1 + (int64_t)(simRandom(&s->random) % (uint64_t)(2 * s->o.latency_ms));
 }
 
 /* Returns the time on the clocks of the nodes. */
 static int64_t clusterSimWallClock(const struct clusterSim *s) {
     return s->now_ms + s->clock_off_ms;
-}
-
-/* ---- Events: a binary heap ---- */
-
-static bool clusterSimEventIsEarlier(const struct clusterSimEvent *a, const struct clusterSimEvent *b) {
-    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
-}
-
-static void clusterSimAddEvent(struct clusterSim *s, struct clusterSimEvent ev) {
-    ev.order = ++s->order;
-    if (s->events == s->room) {
-        s->room = s->room ? 2 * s->room : 1024;
-        s->heap = zrealloc(s->heap, (size_t)s->room * sizeof *s->heap);
-    }
-    int i = s->events++;
-    for (; i && clusterSimEventIsEarlier(&ev, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        s->heap[i] = s->heap[(i - 1) / 2];
-    s->heap[i] = ev;
-}
-
-static struct clusterSimEvent clusterSimTakeEvent(struct clusterSim *s) {
-    struct clusterSimEvent first = s->heap[0], last = s->heap[--s->events];
-    int i = 0;
-    for (int child; (child = 2 * i + 1) < s->events; i = child) {
-        if (child + 1 < s->events && clusterSimEventIsEarlier(&s->heap[child + 1], &s->heap[child])) child++;
-        if (!clusterSimEventIsEarlier(&s->heap[child], &last)) break;
-        s->heap[i] = s->heap[child];
-    }
-    s->heap[i] = last;
-    return first;
 }
 
 /* ---- Links ---- */
@@ -180,13 +129,13 @@ static bool clusterSimNodesReach(const struct clusterSimNode *a, const struct cl
 static void clusterSimSendClosed(struct clusterSimNode *n, const struct clusterSimLink *link) {
     struct clusterSimNode *peer = &n->sim->nodes[link->peer];
     if (!link->peer_number || !peer->alive || !clusterSimNodesReach(n, peer)) return;
-    clusterSimAddEvent(n->sim, (struct clusterSimEvent){.at_ms = link->arrives_ms > n->sim->now_ms
-                                                                     ? link->arrives_ms + 1
-                                                                     : n->sim->now_ms + 1,
-                                                        .kind = EVENT_CLOSED,
-                                                        .node = peer->index,
-                                                        .life = peer->life,
-                                                        .link = link->peer_number});
+    simQueueAdd(&n->sim->queue,
+                (struct simEvent){.at_ms = link->arrives_ms > n->sim->now_ms ? link->arrives_ms + 1
+                                                                             : n->sim->now_ms + 1,
+                                  .kind = EVENT_CLOSED,
+                                  .process = peer->index,
+                                  .life = peer->life,
+                                  .connection = link->peer_number});
 }
 
 static void clusterSimRecordWinner(struct clusterSimNode *n, int shard);
@@ -202,13 +151,13 @@ static struct busLink *clusterSimEnvConnect(void *ctx, const char *ip, uint16_t 
     bool ok = peer->alive && clusterSimNodesReach(n, peer);
     bool lost = !clusterSimNodesReach(n, peer); /* no answer at all: the engine waits until it gives up */
     if (!lost)
-        clusterSimAddEvent(
-            n->sim, (struct clusterSimEvent){
-                        .at_ms = n->sim->now_ms + (ok ? 2 * clusterSimNextLatency(n->sim) : CONNECT_FAILS_MS),
-                        .kind = ok ? EVENT_CONNECTED : EVENT_REFUSED,
-                        .node = n->index,
-                        .life = n->life,
-                        .link = link->number});
+        simQueueAdd(&n->sim->queue,
+                    (struct simEvent){.at_ms = n->sim->now_ms +
+                                               (ok ? 2 * clusterSimNextLatency(n->sim) : CONNECT_FAILS_MS),
+                                      .kind = ok ? EVENT_CONNECTED : EVENT_REFUSED,
+                                      .process = n->index,
+                                      .life = n->life,
+                                      .connection = link->number});
     return &link->bus;
 }
 
@@ -226,16 +175,16 @@ static void clusterSimEnvSend(void *ctx, struct busLink *bus, const char *bytes,
     s->messages++;
     s->bytes += len;
     if (!link->peer_number || !peer->alive || !clusterSimNodesReach(n, peer)) return;
-    if (s->o.loss > 0 && (double)(clusterSimNextRandom(s) >> 11) / (1ULL << 53) < s->o.loss) return;
+    if (s->o.loss > 0 && (double)(simRandom(&s->random) >> 11) / (1ULL << 53) < s->o.loss) return;
     int64_t at = s->now_ms + clusterSimNextLatency(s);
     if (at < link->arrives_ms) at = link->arrives_ms;
     link->arrives_ms = at;
-    clusterSimAddEvent(s, (struct clusterSimEvent){.at_ms = at,
-                                                   .kind = EVENT_ARRIVES,
-                                                   .node = peer->index,
-                                                   .life = peer->life,
-                                                   .link = link->peer_number,
-                                                   .bytes = sdsnewlen(bytes, len)});
+    simQueueAdd(&s->queue, (struct simEvent){.at_ms = at,
+                                             .kind = EVENT_ARRIVES,
+                                             .process = peer->index,
+                                             .life = peer->life,
+                                             .connection = link->peer_number,
+                                             .bytes = sdsnewlen(bytes, len)});
 }
 
 static void clusterSimWriteBack(struct clusterSimNode *n) {
@@ -256,7 +205,7 @@ static void clusterSimEnvSave(void *ctx, bool sync) {
 }
 
 static uint64_t clusterSimEnvRandom(void *ctx) {
-    return clusterSimNextRandom(((struct clusterSimNode *)ctx)->sim);
+    return simRandom(&((struct clusterSimNode *)ctx)->sim->random);
 }
 
 static struct engineReplication clusterSimEnvReplication(void *ctx) {
@@ -381,11 +330,11 @@ static void clusterSimStartNode(struct clusterSimNode *n) {
     n->link_up = false;
     n->sync_began_ms = 0;
     clusterSimSetWhole(n, n->data_complete);
-    clusterSimAddEvent(s, (struct clusterSimEvent){
-                              .at_ms = s->now_ms + 1 + (int64_t)(clusterSimNextRandom(s) % ENGINE_TICK_MS),
-                              .kind = EVENT_TICK,
-                              .node = n->index,
-                              .life = n->life});
+    simQueueAdd(&s->queue,
+                (struct simEvent){.at_ms = s->now_ms + 1 + (int64_t)(simRandom(&s->random) % ENGINE_TICK_MS),
+                                  .kind = EVENT_TICK,
+                                  .process = n->index,
+                                  .life = n->life});
 }
 
 static void clusterSimStopNode(struct clusterSimNode *n) {
@@ -572,9 +521,10 @@ static void clusterSimTickNode(struct clusterSimNode *n) {
     n->engine.settings.keeps_epoch = s->now_ms < n->keeps_epoch_until_ms;
     engineTick(&n->engine, clusterSimWallClock(s));
     engineFlush(&n->engine, clusterSimWallClock(s));
-    clusterSimAddEvent(
-        s, (struct clusterSimEvent){
-               .at_ms = s->now_ms + ENGINE_TICK_MS, .kind = EVENT_TICK, .node = n->index, .life = n->life});
+    simQueueAdd(&s->queue, (struct simEvent){.at_ms = s->now_ms + ENGINE_TICK_MS,
+                                             .kind = EVENT_TICK,
+                                             .process = n->index,
+                                             .life = n->life});
 }
 
 static void clusterSimReceiveMessage(struct clusterSimNode *n, struct clusterSimLink *link, sds bytes) {
@@ -603,13 +553,13 @@ static void clusterSimCloseLink(struct clusterSimNode *n, struct clusterSimLink 
     clusterSimFreeLink(n, link);
 }
 
-static void clusterSimHoldEvent(struct clusterSimNode *n, struct clusterSimEvent ev) {
+static void clusterSimHoldEvent(struct clusterSimNode *n, struct simEvent ev) {
     n->held = zrealloc(n->held, (size_t)(n->held_count + 1) * sizeof *n->held);
     n->held[n->held_count++] = ev;
 }
 
-static void clusterSimRunEvent(struct clusterSim *s, struct clusterSimEvent ev) {
-    struct clusterSimNode *n = &s->nodes[ev.node];
+static void clusterSimRunEvent(struct clusterSim *s, struct simEvent ev) {
+    struct clusterSimNode *n = &s->nodes[ev.process];
     if (!n->alive || n->life != ev.life) {
         sdsfree(ev.bytes);
         return;
@@ -618,7 +568,7 @@ static void clusterSimRunEvent(struct clusterSim *s, struct clusterSimEvent ev) 
         clusterSimHoldEvent(n, ev);
         return;
     }
-    struct clusterSimLink *link = ev.link ? clusterSimFindLink(n, ev.link) : NULL;
+    struct clusterSimLink *link = ev.connection ? clusterSimFindLink(n, ev.connection) : NULL;
     if (ev.kind == EVENT_TICK)
         clusterSimTickNode(n);
     else if (!link)
@@ -635,8 +585,8 @@ static void clusterSimRunEvent(struct clusterSim *s, struct clusterSimEvent ev) 
 
 void clusterSimRun(struct clusterSim *s, int64_t ms) {
     int64_t end = s->now_ms + ms;
-    while (s->events && s->heap[0].at_ms <= end) {
-        struct clusterSimEvent ev = clusterSimTakeEvent(s);
+    while (s->queue.count && s->queue.heap[0].at_ms <= end) {
+        struct simEvent ev = simQueueTake(&s->queue);
         s->now_ms = ev.at_ms;
         clusterSimRunEvent(s, ev);
     }
@@ -735,8 +685,7 @@ void clusterSimDestroy(struct clusterSim *s) {
         sdsfree(n->disk);
         sdsfree(n->cached);
     }
-    while (s->events) sdsfree(clusterSimTakeEvent(s).bytes);
-    zfree(s->heap);
+    simQueueFree(&s->queue);
     zfree(s->nodes);
     zfree(s->winner);
     zfree(s);
@@ -789,7 +738,7 @@ void clusterSimHang(struct clusterSim *s, int i, bool hang) {
     if (hang) return;
     for (int k = 0; k < n->held_count; k++) {
         n->held[k].at_ms = s->now_ms;
-        clusterSimAddEvent(s, n->held[k]);
+        simQueueAdd(&s->queue, n->held[k]);
     }
     n->held_count = 0;
 }

@@ -22,11 +22,11 @@ static bool sentinelSimConnect(void *ctx, struct peerLink *link, enum channel ch
         c->dead = true;
     } else if (!peer->alive) {
         c->dead = true;
-        sentinelSimAddEvent(s,
-                            sentinelSimEventAt(s, c, p->index, s->now_ms + SIM_CONNECT_FAILS_MS, SIM_CLOSED));
+        simQueueAdd(&s->queue,
+                    sentinelSimEventAt(s, c, p->index, s->now_ms + SIM_CONNECT_FAILS_MS, SIM_CLOSED));
     } else {
         c->request_ms = c->reply_ms = s->now_ms + 2 * sentinelSimLatency(s);
-        sentinelSimAddEvent(s, sentinelSimEventAt(s, c, p->index, c->reply_ms, SIM_CONNECTED));
+        simQueueAdd(&s->queue, sentinelSimEventAt(s, c, p->index, c->reply_ms, SIM_CONNECTED));
     }
     return true;
 }
@@ -56,7 +56,7 @@ static bool sentinelSimResolve(void *ctx, const char *name, char ip[HOST_IP_LEN]
     return (void)ctx, (void)name, (void)ip, false;
 }
 static uint64_t sentinelSimDrawRandom(void *ctx) {
-    return sentinelSimRandom(((struct sentinelSimProcess *)ctx)->sim);
+    return simRandom(&((struct sentinelSimProcess *)ctx)->sim->random);
 }
 
 static void sentinelSimNoteWinner(struct sentinelSimProcess *p);
@@ -116,9 +116,9 @@ static const struct supervisorEnv sim_environment = {
 
 static void sentinelSimScheduleTick(struct sentinelSimProcess *p) {
     int64_t wait =
-        sentinelSimIsSentinel(p) ? 1000 / (10 + (int64_t)(sentinelSimRandom(p->sim) % 10)) : SIM_TICK_MS;
-    sentinelSimAddEvent(
-        p->sim, (struct sentinelSimEvent){
+        sentinelSimIsSentinel(p) ? 1000 / (10 + (int64_t)(simRandom(&p->sim->random) % 10)) : SIM_TICK_MS;
+    simQueueAdd(&p->sim->queue,
+                (struct simEvent){
                     .at_ms = p->sim->now_ms + wait, .kind = SIM_TICK, .process = p->index, .life = p->life});
 }
 
@@ -195,7 +195,7 @@ void sentinelSimHang(struct sentinelSim *s, int process, bool hang) {
     if (p->hung) return;
     for (int i = 0; i < p->held_count; i++) {
         p->held[i].at_ms = s->now_ms;
-        sentinelSimAddEvent(s, p->held[i]);
+        simQueueAdd(&s->queue, p->held[i]);
     }
     p->held_count = 0;
 }
@@ -205,9 +205,9 @@ void sentinelSimSide(struct sentinelSim *s, int process, int side) {
     for (int i = 0; i < s->channel_count; i++) { /* some of the connections that were cut are reset now */
         struct sentinelSimChannel *c = s->channels[i];
         bool stuck = c->dead && sentinelSimReaches(&s->process[c->from], &s->process[c->to]);
-        if (stuck && (c->from == process || c->to == process) && sentinelSimRandom(s) % 2)
-            sentinelSimAddEvent(
-                s, sentinelSimEventAt(s, c, c->from, s->now_ms + 2 * sentinelSimLatency(s), SIM_CLOSED));
+        if (stuck && (c->from == process || c->to == process) && simRandom(&s->random) % 2)
+            simQueueAdd(&s->queue,
+                        sentinelSimEventAt(s, c, c->from, s->now_ms + 2 * sentinelSimLatency(s), SIM_CLOSED));
     }
 }
 
@@ -296,13 +296,13 @@ static void sentinelSimCheck(struct sentinelSimProcess *p) {
 
 /* ---- Events ---- */
 
-static void sentinelSimHoldEvent(struct sentinelSimProcess *p, struct sentinelSimEvent ev) {
+static void sentinelSimHoldEvent(struct sentinelSimProcess *p, struct simEvent ev) {
     p->held = zrealloc(p->held, (size_t)(p->held_count + 1) * sizeof *p->held);
     p->held[p->held_count++] = ev;
 }
 
 static void sentinelSimHandleChannelEvent(struct sentinelSimProcess *p, struct sentinelSimChannel *c,
-                                          const struct sentinelSimEvent *ev) {
+                                          const struct simEvent *ev) {
     switch (ev->kind) {
     case SIM_CONNECTED:
         supervisorOnChannelUp(&p->supervisor, c->link, c->ch, sentinelSimWallClock(p));
@@ -323,7 +323,7 @@ static void sentinelSimHandleChannelEvent(struct sentinelSimProcess *p, struct s
     }
 }
 
-static void sentinelSimHandleEvent(struct sentinelSim *s, struct sentinelSimEvent ev) {
+static void sentinelSimHandleEvent(struct sentinelSim *s, struct simEvent ev) {
     struct sentinelSimProcess *p = &s->process[ev.process];
     struct sentinelSimChannel *c = ev.kind == SIM_TICK ? NULL : sentinelSimFindChannel(s, ev.connection);
     if (!p->alive || p->life != ev.life) {
@@ -349,8 +349,8 @@ static void sentinelSimHandleEvent(struct sentinelSim *s, struct sentinelSimEven
 
 void sentinelSimRun(struct sentinelSim *s, int64_t ms) {
     int64_t end = s->now_ms + ms;
-    while (s->event_count && s->heap[0].at_ms <= end) {
-        struct sentinelSimEvent ev = sentinelSimTakeEvent(s);
+    while (s->queue.count && s->queue.heap[0].at_ms <= end) {
+        struct simEvent ev = simQueueTake(&s->queue);
         s->now_ms = ev.at_ms > s->now_ms ? ev.at_ms : s->now_ms;
         sentinelSimHandleEvent(s, ev);
     }
@@ -418,8 +418,7 @@ void sentinelSimDestroy(struct sentinelSim *s) {
         zfree(p->votes.leader);
     }
     serverAssert(s->channel_count == 0);
-    while (s->event_count) sdsfree(sentinelSimTakeEvent(s).bytes);
-    zfree(s->heap);
+    simQueueFree(&s->queue);
     zfree(s->channels);
     zfree(s->winner);
     zfree(s->place);

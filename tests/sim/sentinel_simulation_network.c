@@ -1,54 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_simulation_network.c - random numbers, the queue of events, and connections. */
+/* sentinel_simulation_network.c - random numbers and connections. */
 #include "tests/sim/sentinel_simulation_private.h"
 
 #define START_MS 1700000000000 /* wall clock at the start */
 
-/* ---- Random numbers: splitmix64 (Steele, Lea and Flood 2014) ---- */
+/* ---- Random numbers ---- */
 
-uint64_t sentinelSimRandom(struct sentinelSim *s) {
-    uint64_t z = s->random += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-    return z ^ z >> 31;
-}
 int64_t sentinelSimLatency(struct sentinelSim *s) {
-    return 1 + (int64_t)(sentinelSimRandom(s) % (uint64_t)(2 * s->o.latency_ms));
+    return 1 + (int64_t)(simRandom(&s->random) % (uint64_t)(2 * s->o.latency_ms));
 }
 void sentinelSimNewRunId(struct sentinelSim *s, char id[RUN_ID_LEN + 1]) {
-    for (int i = 0; i < RUN_ID_LEN; i++) id[i] = "0123456789abcdef"[sentinelSimRandom(s) % 16];
+    for (int i = 0; i < RUN_ID_LEN; i++) id[i] = "0123456789abcdef"[simRandom(&s->random) % 16];
     id[RUN_ID_LEN] = '\0';
-}
-
-/* ---- Events: a binary heap ---- */
-
-static bool sentinelSimEventBefore(const struct sentinelSimEvent *a, const struct sentinelSimEvent *b) {
-    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
-}
-
-void sentinelSimAddEvent(struct sentinelSim *s, struct sentinelSimEvent ev) {
-    ev.order = ++s->order;
-    if (s->event_count == s->room) {
-        s->room = s->room ? 2 * s->room : 1024;
-        s->heap = zrealloc(s->heap, (size_t)s->room * sizeof *s->heap);
-    }
-    int i = s->event_count++;
-    for (; i && sentinelSimEventBefore(&ev, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        s->heap[i] = s->heap[(i - 1) / 2];
-    s->heap[i] = ev;
-}
-
-struct sentinelSimEvent sentinelSimTakeEvent(struct sentinelSim *s) {
-    struct sentinelSimEvent first = s->heap[0], last = s->heap[--s->event_count];
-    int i = 0;
-    for (int child; (child = 2 * i + 1) < s->event_count; i = child) {
-        if (child + 1 < s->event_count && sentinelSimEventBefore(&s->heap[child + 1], &s->heap[child]))
-            child++;
-        if (!sentinelSimEventBefore(&s->heap[child], &last)) break;
-        s->heap[i] = s->heap[child];
-    }
-    s->heap[i] = last;
-    return first;
 }
 
 /* ---- Processes ---- */
@@ -104,13 +67,13 @@ void sentinelSimFreeChannel(struct sentinelSim *s, struct sentinelSimChannel *c)
     zfree(c);
 }
 
-struct sentinelSimEvent sentinelSimEventAt(const struct sentinelSim *s, const struct sentinelSimChannel *c,
-                                           int process, int64_t at_ms, enum sentinelSimEventKind kind) {
-    return (struct sentinelSimEvent){.at_ms = at_ms,
-                                     .kind = kind,
-                                     .process = process,
-                                     .life = s->process[process].life,
-                                     .connection = c->number};
+struct simEvent sentinelSimEventAt(const struct sentinelSim *s, const struct sentinelSimChannel *c,
+                                   int process, int64_t at_ms, enum sentinelSimEventKind kind) {
+    return (struct simEvent){.at_ms = at_ms,
+                             .kind = kind,
+                             .process = process,
+                             .life = s->process[process].life,
+                             .connection = c->number};
 }
 
 void sentinelSimBreakChannel(struct sentinelSim *s, struct sentinelSimChannel *c) {
@@ -118,7 +81,7 @@ void sentinelSimBreakChannel(struct sentinelSim *s, struct sentinelSimChannel *c
     c->dead = true;
     if (!sentinelSimReaches(&s->process[c->from], &s->process[c->to])) return;
     if (c->reply_ms <= s->now_ms) c->reply_ms = s->now_ms + 1;
-    sentinelSimAddEvent(s, sentinelSimEventAt(s, c, c->from, c->reply_ms, SIM_CLOSED));
+    simQueueAdd(&s->queue, sentinelSimEventAt(s, c, c->from, c->reply_ms, SIM_CLOSED));
 }
 
 /* False: the message is lost. */
@@ -128,7 +91,7 @@ static bool sentinelSimMayPass(struct sentinelSim *s, struct sentinelSimChannel 
         c->dead = true;
         return false;
     }
-    if (s->o.breaks > 0 && (double)(sentinelSimRandom(s) >> 11) / (1ULL << 53) < s->o.breaks) {
+    if (s->o.breaks > 0 && (double)(simRandom(&s->random) >> 11) / (1ULL << 53) < s->o.breaks) {
         sentinelSimBreakChannel(s, c);
         return false;
     }
@@ -145,7 +108,7 @@ void sentinelSimTransmit(struct sentinelSim *s, struct sentinelSimChannel *c, en
             *newest = kind == SIM_REQUEST ? &c->request_ms : &c->reply_ms;
     if (at < *newest) at = *newest;
     *newest = at;
-    struct sentinelSimEvent ev = sentinelSimEventAt(s, c, kind == SIM_REQUEST ? c->to : c->from, at, kind);
+    struct simEvent ev = sentinelSimEventAt(s, c, kind == SIM_REQUEST ? c->to : c->from, at, kind);
     ev.bytes = bytes;
-    sentinelSimAddEvent(s, ev);
+    simQueueAdd(&s->queue, ev);
 }

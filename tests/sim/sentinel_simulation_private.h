@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_simulation_private.h - what the parts of the simulation of Sentinels share: sentinel_simulation.c
  * runs Sentinels and checks invariants, sentinel_simulation_servers.c models servers and answers requests,
- * and sentinel_simulation_network.c has the queue of events and the connections. */
+ * and sentinel_simulation_network.c has the connections. */
 #pragma once
 
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "tests/sim/sentinel_simulation.h"
+#include "tests/sim/sim_queue.h"
 
 #define SIM_PROCESSES_MAX    32
 #define SIM_CONNECT_FAILS_MS 20
@@ -20,17 +21,6 @@
 #define SIM_SENTINEL_PORT    26379
 
 enum sentinelSimEventKind { SIM_TICK, SIM_CONNECTED, SIM_REQUEST, SIM_REPLY, SIM_CLOSED };
-
-/* An event is void when its process has died since, or its connection has been freed. */
-struct sentinelSimEvent {
-    int64_t at_ms;
-    uint64_t order;
-    enum sentinelSimEventKind kind;
-    int process;
-    uint64_t life;       /* of the process, when the event was made */
-    uint64_t connection; /* its number; 0: none */
-    sds bytes;
-};
 
 /* One object for both ends of a connection. Bytes that are sent become an event at the other end, later than
  * everything sent before them. Nothing passes a dead connection. Its Sentinel gets an event about the death,
@@ -60,7 +50,7 @@ struct sentinelSimProcess {
     bool alive, hung;
     uint64_t life; /* counts restarts */
     int64_t clock_off_ms;
-    struct sentinelSimEvent *held; /* events that came while it hung */
+    struct simEvent *held; /* events that came while it hung */
     int held_count;
     /* A Sentinel. */
     struct supervisor supervisor;
@@ -84,9 +74,8 @@ struct sentinelSimProcess {
 struct sentinelSim {
     struct sentinelSimOptions o;
     int64_t now_ms;
-    uint64_t random, order, numbers;
-    struct sentinelSimEvent *heap;
-    int event_count, room;
+    uint64_t random, numbers;
+    struct simQueue queue;
     struct sentinelSimChannel **channels; /* ascending by number */
     int channel_count;
     struct sentinelSimProcess process[SIM_PROCESSES_MAX];
@@ -105,22 +94,18 @@ static inline bool sentinelSimReaches(const struct sentinelSimProcess *a,
 }
 
 /* ---- sentinel_simulation_network.c ---- */
-uint64_t sentinelSimRandom(struct sentinelSim *s);
 int64_t sentinelSimLatency(struct sentinelSim *s); /* of one message, in milliseconds */
 void sentinelSimNewRunId(struct sentinelSim *s, char id[RUN_ID_LEN + 1]);
 int64_t sentinelSimWallClock(const struct sentinelSimProcess *p); /* milliseconds */
 int sentinelSimProcessAt(const char *ip);                         /* -1: no process has this address */
-
-void sentinelSimAddEvent(struct sentinelSim *s, struct sentinelSimEvent ev);
-struct sentinelSimEvent sentinelSimTakeEvent(struct sentinelSim *s); /* the earliest; there must be one */
 
 struct sentinelSimChannel *sentinelSimFindChannel(struct sentinelSim *s, uint64_t number); /* NULL: gone */
 struct sentinelSimChannel *sentinelSimAddChannel(struct sentinelSim *s, struct sentinelSimChannel channel);
 void sentinelSimDropQueued(struct sentinelSimChannel *c);
 void sentinelSimFreeChannel(struct sentinelSim *s, struct sentinelSimChannel *c);
 /* An event of that connection at one of its ends. */
-struct sentinelSimEvent sentinelSimEventAt(const struct sentinelSim *s, const struct sentinelSimChannel *c,
-                                           int process, int64_t at_ms, enum sentinelSimEventKind kind);
+struct simEvent sentinelSimEventAt(const struct sentinelSim *s, const struct sentinelSimChannel *c,
+                                   int process, int64_t at_ms, enum sentinelSimEventKind kind);
 /* The peer closes the connection; the event arrives after everything that was sent before. */
 void sentinelSimBreakChannel(struct sentinelSim *s, struct sentinelSimChannel *c);
 /* Sends bytes, which it takes over: SIM_REQUEST to the peer, SIM_REPLY to the Sentinel. */

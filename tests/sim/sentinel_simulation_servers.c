@@ -20,7 +20,7 @@ void sentinelSimFollow(struct sentinelSimProcess *p, int primary) {
     p->following = primary;
     p->failover_until_ms = 0;
     p->link_lost_ms = primary < 0 ? 0 : s->now_ms;
-    p->synced_ms = p->never_syncs ? INT64_MAX : s->now_ms + 1 + (int64_t)(sentinelSimRandom(s) % SYNC_MS);
+    p->synced_ms = p->never_syncs ? INT64_MAX : s->now_ms + 1 + (int64_t)(simRandom(&s->random) % SYNC_MS);
 }
 
 /* FAILOVER: the target takes over as soon as it is in sync. */
@@ -43,7 +43,7 @@ void sentinelSimServerTick(struct sentinelSimProcess *p) {
         p->link_lost_ms = 0;
     } else if (!p->link_lost_ms) {
         p->link_lost_ms = s->now_ms;
-        p->synced_ms = s->now_ms + 1 + (int64_t)(sentinelSimRandom(s) % SYNC_MS);
+        p->synced_ms = s->now_ms + 1 + (int64_t)(simRandom(&s->random) % SYNC_MS);
     }
 }
 
