@@ -53,10 +53,9 @@ struct engineSettings {
     bool require_full_coverage, allow_replica_migration, replica_no_failover;
     bool tls;                 /* tls-cluster: the bus announces the TLS port as "the port" */
     const char *announced_ip; /* "": the address of the sockets */
-    bool
-        failover_on_request_only; /* a module has taken over failovers: this node tries one only on request */
-    bool no_random_pings;         /* DEBUG DISABLE-CLUSTER-RANDOM-PING */
-    bool keeps_epoch;             /* slots are about to be claimed above this node's epoch, which must stay */
+    bool failover_on_request; /* a module has taken over: this node fails over only on request */
+    bool no_random_pings;     /* DEBUG DISABLE-CLUSTER-RANDOM-PING */
+    bool keeps_epoch;         /* slots are about to be claimed above this node's epoch, which must stay */
 };
 
 /* The state of this node's replication, at the time of the call. */
@@ -221,14 +220,13 @@ void engineReset(struct engine *e, bool hard, int64_t now_ms);
  * of this node was the greatest already and no other node had it. */
 bool engineBumpEpoch(struct engine *e, int64_t now_ms);
 /* Prepares an epoch to be taken: announces the epoch above it to all voters, which vote in no lower one then.
- * Repeated calls announce it again until a majority has answered after the first announcement. */
+ * Repeated calls announce it again; answers since the last announcement count. */
 void engineReserveEpoch(struct engine *e, int64_t now_ms);
 /* Reserves a new epoch that is also above any that another node may have taken by itself
  * from the epochs known now. */
 void engineReserveNewEpoch(struct engine *e, int64_t now_ms);
 bool engineIsEpochReserved(struct engine *e);
-/* Returns whether this node is among those that have answered. If so, the reserved epoch
- * is above the node's own. */
+/* Returns whether n is among those that have answered. If so, the reserved epoch is above its own. */
 bool engineIsReservationKnownBy(const struct engine *e, const struct clusterNode *n);
 /* Returns the node's name for the log: id (human name, or address). The buffer is reused by
  * the third call from now. */

@@ -101,7 +101,7 @@ static bool electionIsNeeded(const struct engine *e) {
     const struct clusterNode *primary = e->t.myself->primary;
     if (!primary || primary->slot_count == 0) return false;
     if (electionIsManual(e)) return true;
-    bool may = !e->settings.replica_no_failover && !e->settings.failover_on_request_only;
+    bool may = !e->settings.replica_no_failover && !e->settings.failover_on_request;
     return may && nodeHasFailed(primary);
 }
 

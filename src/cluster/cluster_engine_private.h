@@ -4,8 +4,8 @@
 
 #include "cluster/cluster_engine.h"
 
-#define START_DELAY_MS          2000 /* for so long after its start a primary neither votes nor serves */
-#define CLOCK_TOLERANCE_MS      500  /* by so much may clocks of other nodes be ahead */
+#define START_DELAY_MS          2000 /* after its start a primary neither votes nor serves for so long */
+#define CLOCK_TOLERANCE_MS      500  /* clocks of other nodes may be ahead by so much */
 #define REJOIN_MIN_MS           500
 #define REJOIN_MAX_MS           5000
 #define ORPHAN_DELAY_MS         5000
@@ -18,8 +18,8 @@
 static inline bool nodesShareShard(const struct clusterNode *a, const struct clusterNode *b) {
     return memcmp(a->shard_id, b->shard_id, NODE_ID_LEN) == 0;
 }
-static inline bool
-nodeIsUsable(const struct clusterNode *n) { /* has an address, and is neither myself nor in handshake */
+/* Returns whether the node has an address and is neither myself nor in handshake. */
+static inline bool nodeIsUsable(const struct clusterNode *n) {
     return !(n->flags & (NODE_MYSELF | NODE_HANDSHAKE | NODE_NOADDR));
 }
 /* Returns the primary of this node's shard, which may be this node. NULL: a replica that

@@ -72,29 +72,28 @@ enum migrationEvent {
     MSG_GRANTED
 };
 
-enum { /* Actions, to be done in this order. */
-       DO_SEND_AUTH = 1 << 0,
-       DO_SEND_ESTABLISH = 1 << 1,
-       DO_SEND_ACK = 1 << 2,
-       DO_SEND_SNAPSHOT_EOF = 1 << 3,
-       DO_SEND_REQUEST_PAUSE = 1 << 4,
-       DO_PAUSE = 1 << 5, /* writes, for twice cluster-manual-failover-timeout */
-       DO_SEND_PAUSED = 1 << 6,
-       DO_ASK_REPLICAS = 1 << 7, /* for what they have */
-       DO_SEND_REQUEST_FAILOVER = 1 << 8,
-       DO_EXTEND_PAUSE = 1 << 9, /* to at least MIGRATION_GRANTED_MS from now */
-       DO_SEND_GRANTED = 1 << 10,
-       DO_TAKE_SLOTS = 1 << 11,
-       DO_DELETE_KEYS = 1 << 12, /* the imported ones */
-       DO_END = 1 << 13          /* closes the link, ends the pause and the child, if there are any */
+/* Actions, to be done in this order. */
+enum {
+    DO_SEND_AUTH = 1 << 0,
+    DO_SEND_ESTABLISH = 1 << 1,
+    DO_SEND_ACK = 1 << 2,
+    DO_SEND_SNAPSHOT_EOF = 1 << 3,
+    DO_SEND_REQUEST_PAUSE = 1 << 4,
+    DO_PAUSE = 1 << 5, /* writes, for twice cluster-manual-failover-timeout */
+    DO_SEND_PAUSED = 1 << 6,
+    DO_ASK_REPLICAS = 1 << 7, /* for what they have */
+    DO_SEND_REQUEST_FAILOVER = 1 << 8,
+    DO_EXTEND_PAUSE = 1 << 9, /* to at least MIGRATION_GRANTED_MS from now */
+    DO_SEND_GRANTED = 1 << 10,
+    DO_TAKE_SLOTS = 1 << 11,
+    DO_DELETE_KEYS = 1 << 12, /* the imported ones */
+    DO_END = 1 << 13          /* closes the link, ends the pause and the child, if there are any */
 };
 #define MIGRATION_GRANTED_MS 2000
-#define MIGRATION_REPLICA_MS 1000 /* of the source's pause, at most, the target waits for its replica */
-#define MIGRATION_VOTERS_MS  2000 /* of the source's pause, at most, the target waits for most primaries */
-#define MIGRATION_FRESH_MS                                                                                   \
-    1000 /* age, since the request, up to which a grant may be used: a node that                             \
-          * stood still must not use an old one */
-#define MIGRATION_ACK_MS 1000
+#define MIGRATION_REPLICA_MS 1000 /* greatest wait of the target for its replica */
+#define MIGRATION_VOTERS_MS  2000 /* greatest wait of the target for most primaries */
+#define MIGRATION_FRESH_MS   1000 /* greatest age of a grant, since its request */
+#define MIGRATION_ACK_MS     1000
 
 struct migration {
     enum migrationState state;
@@ -113,7 +112,7 @@ void migrationTrackEnd(struct migration *m, enum migrationState end, const char 
 /* Return the actions to be done. */
 unsigned migrationStep(struct migration *m, enum migrationEvent event, int64_t now_ms);
 unsigned migrationTick(struct migration *m, int64_t timeout_ms, int64_t now_ms);
-unsigned migrationFail(struct migration *m, const char *message, int64_t now_ms); /* has not ended before */
+unsigned migrationFail(struct migration *m, const char *message, int64_t now_ms); /* 0 if it has ended */
 unsigned migrationCancel(struct migration *m, int64_t now_ms);
 static inline bool migrationHasEnded(const struct migration *m) {
     return m->state >= MIGRATION_SUCCESS;

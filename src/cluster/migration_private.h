@@ -75,8 +75,7 @@ size_t exportJobMemory(const struct migrationJob *job);
 uint64_t exportQueued(const struct migrationJob *job); /* bytes not sent yet */
 
 /* ---- migration_import.c ---- */
-void importNoteInput(
-    struct migrationJob *job); /* bytes have arrived, perhaps no whole command; called before the time-outs */
+void importNoteInput(struct migrationJob *job); /* called before time-outs are checked */
 void importDo(struct migrationJob *job, unsigned actions);
 void importEndOfTurn(struct migrationJob *job);
 struct client *importClient(const struct migrationJob *job); /* its link; NULL: none */

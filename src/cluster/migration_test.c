@@ -12,20 +12,20 @@ struct migrationPair {
     struct migration source, target;
 };
 
-/* Converts the actions of the source to events of the target. The next function does the opposite. */
+/* Does at the target what the actions of the source cause. */
 static unsigned toTarget(struct migrationPair *p, unsigned did, int64_t now_ms) {
     unsigned actions = 0;
     if (did & DO_SEND_ACK) actions |= migrationStep(&p->target, MSG_ACK, now_ms);
     if (did & DO_SEND_SNAPSHOT_EOF) actions |= migrationStep(&p->target, MSG_SNAPSHOT_EOF, now_ms);
     if (did & DO_SEND_PAUSED) {
         assert_int_equal(migrationStep(&p->target, MSG_PAUSED, now_ms), DO_ASK_REPLICAS);
-        assert_int_equal(p->target.state, IMPORT_PAUSED); /* nothing is requested before its replica has
-                                                           * everything */
+        assert_int_equal(p->target.state, IMPORT_PAUSED); /* waits for its replica */
         actions |= migrationStep(&p->target, EV_REPLICATED, now_ms);
     }
     if (did & DO_SEND_GRANTED) actions |= migrationStep(&p->target, MSG_GRANTED, now_ms);
     return actions;
 }
+/* Does at the source what the actions of the target cause. */
 static unsigned toSource(struct migrationPair *p, unsigned did, int64_t now_ms) {
     unsigned actions = 0;
     if (did & DO_SEND_REQUEST_PAUSE) actions |= migrationStep(&p->source, MSG_REQUEST_PAUSE, now_ms);

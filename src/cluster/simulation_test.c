@@ -154,8 +154,7 @@ static void aReplicaFromAnotherShardIsNotElectedBeforeItIsSynchronized(void **st
 /* The data of the replica is too old, even if the primary lets it begin to synchronize again and again. */
 static void aReplicaWhoseDataAreOldIsNotElected(void **state) {
     (void)state;
-    const int64_t limit_ms = 10000 + 11 * TIMEOUT_MS; /* settings of simulated nodes: repl_ping_period_s,
-                                                       * factor 10 */
+    const int64_t limit_ms = 10000 + 11 * TIMEOUT_MS; /* repl_ping_period_s, factor 10 */
     for (int old = 0; old < 2; old++) {
         struct clusterSim *s = simTestAgreed(&usual);
         clusterSimCutReplication(s, 3, true);

@@ -136,13 +136,12 @@ void nodeBecomeReplica(struct topology *t, struct clusterNode *n, struct cluster
 /* Sets the owner; NULL: none. The slot counts as claimed. O(1). */
 void slotAssign(struct topology *t, int slot, struct clusterNode *n);
 int slotsCountOwned(const struct topology *t);
-struct openSlot *slotFindOpen(const struct topology *t,
-                              int slot); /* NULL: not open. Valid until the next change */
+/* Returns NULL if the slot is not open. Valid until the next change. */
+struct openSlot *slotFindOpen(const struct topology *t, int slot);
 void slotSetMigrating(struct topology *t, int slot, struct clusterNode *to); /* NULL: ends it */
 void slotSetImporting(struct topology *t, int slot, struct clusterNode *from);
-void topologyCloseSlots(struct topology *t); /* closes all open slots */
-int topologyCountVoters(
-    const struct topology *t); /* number of primaries with slots: the size of the cluster */
+void topologyCloseSlots(struct topology *t);       /* closes all open slots */
+int topologyCountVoters(const struct topology *t); /* primaries with slots: the size of the cluster */
 /* Returns the number of voters that is a majority. */
 static inline int topologyQuorum(const struct topology *t) {
     return topologyCountVoters(t) / 2 + 1;

@@ -195,8 +195,7 @@ static void oldAndOtherFormsAreRead(void **state) {
     assert_int_equal(b->ping_sent_ms, NOW_MS);
     assert_string_equal(b->shard_id, SHARD); /* that of its primary */
     assert_true(topologyFileTestReads(MYSELF "\n" B " " ADDR_B
-                                             " slave - 0 0 0 connected\n" VARS)); /* a replica of an unknown
-                                                                                   * primary */
+                                             " slave - 0 0 0 connected\n" VARS)); /* unknown primary */
     assert_true(topologyFileTestReads(
         A " 10.0.0.1:7000@17000,host.name,nodename=n\xc3\xa9,tcp-port=1 myself,master - 0 0 1 x\n" VARS));
     assert_string_equal(t.myself->human_name, "n\xc3\xa9");

@@ -56,7 +56,7 @@ static bool viewSendTo(const char *id, uint64_t module, uint8_t type, struct str
 }
 
 static void viewSetFlags(bool no_failover, bool no_redirection) {
-    if (no_failover) cluster_engine.settings.failover_on_request_only = true;
+    if (no_failover) cluster_engine.settings.failover_on_request = true;
     if (no_redirection) redirectDisable();
 }
 

@@ -50,8 +50,8 @@ struct supervisorEnv {
     /* Logs "<name> <payload>" and publishes it; EVENT_DEBUG is not published. */
     void (*event)(void *ctx, enum eventLevel level, const char *name, const char *payload);
     void (*log)(void *ctx, int level, const char *line); /* level: LL_... */
-    void (*script)(void *ctx, const char *path, int argc,
-                   const char *const *argv); /* argv without the path */
+    /* argv: without the path. */
+    void (*script)(void *ctx, const char *path, int argc, const char *const *argv);
     bool (*save)(void *ctx);  /* sentinel.conf is on disk when it returns; false: failed, and logged */
     void (*crash)(void *ctx); /* SENTINEL SIMULATE-FAILURE; does not return */
 };
@@ -95,8 +95,7 @@ struct supervisor {
 
 /* ---- Creation and ticks (supervisor.c) ---- */
 void supervisorInit(struct supervisor *s, const struct supervisorEnv *env, void *ctx, int64_t now_ms);
-void supervisorStart(struct supervisor *s,
-                     int64_t now_ms); /* the configuration has been read: makes an id, sends +monitor */
+void supervisorStart(struct supervisor *s, int64_t now_ms); /* makes an id, sends +monitor */
 void supervisorDestroy(struct supervisor *s);
 void supervisorTick(struct supervisor *s, int64_t now_ms); /* about ten times a second, not too regularly */
 
@@ -143,10 +142,10 @@ struct quorumCheck {
 struct quorumCheck supervisorCheckQuorum(const struct instance *primary);
 /* Returns the address that clients get: from reconf_slaves on, that of the promoted replica. */
 const struct hostAddress *supervisorCurrentAddress(const struct instance *primary);
-/* Copies a new down_after_ms to replicas and Sentinels. The two functions after it close links after
- * a change of credentials. */
+/* Copies a new down_after_ms to replicas and Sentinels. */
 void supervisorSpreadDownAfter(struct instance *primary);
-void supervisorDropLinks(struct supervisor *s, struct instance *primary); /* primary, replicas */
+/* Close links after a change of credentials: to the primary and its replicas, or to all Sentinels. */
+void supervisorDropLinks(struct supervisor *s, struct instance *primary);
 void supervisorDropSentinelLinks(struct supervisor *s);
 bool supervisorSave(struct supervisor *s);
 

@@ -69,9 +69,10 @@ bool helloSend(struct supervisor *s, struct instance *i);              /* false:
 void helloForceUpdate(struct supervisor *s, struct instance *primary); /* one is sent at the next tick */
 
 /* ---- supervisor_down.c ---- */
-void downSubjectiveTick(struct supervisor *s, struct instance *i);                  /* s_down */
-void downObjectiveTick(struct supervisor *s, struct instance *primary);             /* o_down */
-void downSendQuestions(struct supervisor *s, struct instance *primary, bool force); /* sends questions */
+void downSubjectiveTick(struct supervisor *s, struct instance *i);      /* s_down */
+void downObjectiveTick(struct supervisor *s, struct instance *primary); /* o_down */
+void downSendQuestions(struct supervisor *s, struct instance *primary,
+                       bool force); /* force: before the period, too */
 void downProcessAnswer(struct supervisor *s, struct instance *sentinel, const struct respReply *reply);
 
 /* ---- supervisor_vote.c ---- */
