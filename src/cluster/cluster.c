@@ -157,7 +157,7 @@ bool clusterIsEnabled(void) {
 }
 
 bool clusterMayExit(bool forced) {
-    if (!cluster_enabled || !nodeIsVoter(clusterMyself())) return true;
+    if (!cluster_enabled || !clusterMyself() || !nodeIsVoter(clusterMyself())) return true;
     serverLog(LL_WARNING, "This node is a voting primary; without it the cluster may lose its majority. %s",
               forced ? "It shuts down nevertheless." : "It does not shut down.");
     return forced;
@@ -180,7 +180,7 @@ static void clusterHandOver(uint64_t offset) {
 }
 
 void clusterOnExit(bool hand_over, uint64_t offset) {
-    if (!cluster_enabled || sentinel_mode) return;
+    if (!cluster_enabled || !clusterMyself()) return; /* a Sentinel is no node */
     if (hand_over) clusterHandOver(offset);
     serverLog(LL_NOTICE, "The cluster configuration file is saved before the server exits");
     (void)nodesFileSave(clusterTopology(), true);
