@@ -51,7 +51,7 @@ struct aclUserHead {                 /* The start of every struct aclUser. */
 struct aclUser;
 
 /* Returns whether a client may do everything. One without a user (the server's own) may. */
-static inline bool aclUnlimited(const struct client *c) {
+static inline bool aclIsUnlimited(const struct client *c) {
     return !c->user || ((const struct aclUserHead *)c->user)->unlimited;
 }
 
@@ -106,7 +106,7 @@ static inline bool aclMemoFits(const struct aclMemo *m, const struct client *c, 
     return m->begin.len <= sizeof first || memcmp(key.ptr, m->begin.ptr, m->begin.len) == 0;
 }
 static inline bool aclAllows(struct client *c, const struct request *r, enum aclContext context) {
-    if (aclUnlimited(c)) return true;
+    if (aclIsUnlimited(c)) return true;
     const struct aclUserHead *u = (const struct aclUserHead *)c->user;
     if (!aclMemoFits(&u->memos[(unsigned)r->cmd->id % ACL_MEMOS], c, r)) return !aclRefuses(c, r, context);
     debugAssert(aclMayRun(c, r));

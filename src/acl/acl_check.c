@@ -230,11 +230,11 @@ enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int 
 
 bool aclMayRun(const struct client *c, const struct request *r) {
     int arg;
-    return aclUnlimited(c) || !aclCheck(c->user, r, aclDbOf(c), &arg);
+    return aclIsUnlimited(c) || !aclCheck(c->user, r, aclDbOf(c), &arg);
 }
 
 bool aclMayReadAllKeys(const struct client *c) {
-    if (aclUnlimited(c)) return true;
+    if (aclIsUnlimited(c)) return true;
     struct question q = aclCheckSelectors(c->request, aclDbOf(c));
     for (int i = 0; i < c->user->selector_count; i++) {
         struct aclSelector *s = c->user->selectors[i];

@@ -8,14 +8,14 @@
 #include "acl/client_auth.h"
 #include "base/glob.h"
 
-struct aclUser *aclOwnUserCreate(struct str name) {
+struct aclUser *aclModuleUserCreate(struct str name) {
     struct aclUser *u = aclUserCreate(name);
     aclUnlistedAdd(u);
     authUsersChanged();
     return u;
 }
 
-void aclOwnUserFree(struct aclUser *u) {
+void aclModuleUserFree(struct aclUser *u) {
     aclKillClients(u, NULL);
     aclUnlistedRemove(u);
     authUsersChanged();

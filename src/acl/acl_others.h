@@ -7,9 +7,9 @@
 #include "acl/acl.h"
 
 /* Creates a module's own user: off, without rights; nobody can log in as it. */
-struct aclUser *aclOwnUserCreate(struct str name);
+struct aclUser *aclModuleUserCreate(struct str name);
 /* Frees it and closes its clients. */
-void aclOwnUserFree(struct aclUser *u);
+void aclModuleUserFree(struct aclUser *u);
 
 /* Applies rules as ACL SETUSER does: all, or none, with the reason in *err (may be NULL; the caller's) and
  * errno. */

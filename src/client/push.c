@@ -42,7 +42,7 @@ static struct replyShared *pushCompose(const struct pushMessage *m, int resp) {
 
 static bool pushMustWait(const struct client *c) {
     if (!(c->flags & CLIENT_EXECUTING)) return false;
-    return push_held.length || pushOutputEver(c) != c->out.reply_from;
+    return push_held.length || pushOutputTotal(c) != c->out.reply_from;
 }
 
 static void pushHold(struct client *c, struct replyShared *form) {
@@ -77,19 +77,19 @@ static void pushOrHold(struct client *c, struct replyShared *s, bool later) {
 void pushSend(struct client *c, struct pushMessage *m) {
     struct replyShared **form = &m->forms[c->resp >= 3];
     if (!*form) *form = pushCompose(m, c->resp);
-    pushSharedBehind(c, *form);
+    pushSharedAfterReply(c, *form);
 }
 
 void pushShared(struct client *c, struct replyShared *s) {
     pushOrHold(c, s, pushMustWait(c));
 }
 
-void pushSharedBehind(struct client *c, struct replyShared *s) {
+void pushSharedAfterReply(struct client *c, struct replyShared *s) {
     bool running = c->flags & CLIENT_EXECUTING && command_runs();
     pushOrHold(c, s, running || pushMustWait(c));
 }
 
-void pushDone(struct pushMessage *m) {
+void pushRelease(struct pushMessage *m) {
     for (int i = 0; i < 2; i++) {
         if (m->forms[i]) replySharedRelease(m->forms[i]);
     }

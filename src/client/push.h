@@ -19,28 +19,28 @@
 #define PUSH_PARTS_MAX 4
 
 struct pushMessage {
-    struct str parts[PUSH_PARTS_MAX]; /* bulk strings; views, valid until pushDone */
+    struct str parts[PUSH_PARTS_MAX]; /* bulk strings; views, valid until pushRelease */
     int count;
     struct replyShared *forms[2]; /* for RESP2 and RESP3; composed when first needed */
 };
 
-/* Sends as pushSharedBehind does, also to clients that muted their replies, not to closing ones. */
+/* Sends as pushSharedAfterReply does, also to clients that muted their replies, not to closing ones. */
 void pushSend(struct client *c, struct pushMessage *m);
 /* Sends a composed message of any form, as early as possible. */
 void pushShared(struct client *c, struct replyShared *s);
 /* Sends a message that the running command has caused: behind the reply, even one that has not begun. */
-void pushSharedBehind(struct client *c, struct replyShared *s);
+void pushSharedAfterReply(struct client *c, struct replyShared *s);
 /* Releases what the message holds; clients that have not read it yet still refer to its bytes. */
-void pushDone(struct pushMessage *m);
+void pushRelease(struct pushMessage *m);
 
 extern struct list push_held;
 void pushFlushHeld(void);
 /* Bytes of output that the client was given since it connected. */
-static inline uint64_t pushOutputEver(const struct client *c) {
+static inline uint64_t pushOutputTotal(const struct client *c) {
     return c->net_out + (c->out.bytes - c->out.sent);
 }
 static inline void pushBeginCommand(struct client *c) {
-    c->out.reply_from = pushOutputEver(c);
+    c->out.reply_from = pushOutputTotal(c);
 }
 static inline void pushEndCommand(void) {
     if (__builtin_expect(push_held.length != 0, 0)) pushFlushHeld();

@@ -284,7 +284,7 @@ static void textsBesideMarks(void **state) {
 static void replyTestSend(const char *text) {
     struct pushMessage m = {.parts = {strOf(text)}, .count = 1};
     pushSend(c, &m);
-    pushDone(&m);
+    pushRelease(&m);
 }
 
 static void messagesBesideReplies(void **state) {

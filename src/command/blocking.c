@@ -197,7 +197,7 @@ void blockUninterruptibly(struct client *c, void (*on_end)(struct client *c)) {
     c->blocked->uninterruptible = true;
 }
 
-bool blockedUninterruptibly(const struct client *c) {
+bool blockedIsUninterruptible(const struct client *c) {
     return c->blocked && c->blocked->uninterruptible;
 }
 

@@ -27,7 +27,7 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
                   void (*on_timeout)(struct client *c), bool wake_on_delete);
 /* Blocks c without keys and deadline; CLIENT UNBLOCK cannot end this wait. */
 void blockUninterruptibly(struct client *c, void (*on_end)(struct client *c));
-bool blockedUninterruptibly(const struct client *c);
+bool blockedIsUninterruptible(const struct client *c);
 /* Returns whether c waits for keys. */
 bool blockedForKeys(const struct client *c);
 

@@ -98,7 +98,7 @@ void callHookIdle(callHook *fn, bool idle) {
 }
 
 /* Runs a copy of the list, as hooks may become idle meanwhile. */
-void callHooksRun(enum callPoint at, struct client *c) {
+void callRunActiveHooks(enum callPoint at, struct client *c) {
     callHook *fns[HOOKS_AT_POINT + 1];
     memcpy(fns, active[at], sizeof fns);
     for (int i = 0; fns[i]; i++) fns[i](c);
@@ -208,7 +208,7 @@ commandCallCallHandler(struct call *call, struct client *c, struct request *r, e
     unsigned traits = origin_flags[origin];
     /* Ensured by admission, or by the creator of the request. */
     debugAssert(r->cmd && commandArityOk(r->cmd, r->argc));
-    callReached(CALL_BEFORE, c);
+    callRunHooks(CALL_BEFORE, c);
     size_t output = c->out.bytes; /* output is only sent while it runs in nested turns */
     uint64_t dirty = dbstats.dirty, start = ticksNow();
     c->flags &= ~(uint32_t)CLIENT_ERROR;
@@ -227,13 +227,13 @@ commandCallCallHandler(struct call *call, struct client *c, struct request *r, e
         callCount(call, c, r, ticks, (int64_t)(c->out.bytes - output));
     else if (traits & COUNTED)
         callCountReplayed(c, r);
-    callReached(CALL_AFTER, c);
+    callRunHooks(CALL_AFTER, c);
     if (origin == ORIGIN_MODULE || (origin == ORIGIN_SCRIPT && r->exclude))
         callExcludeSinks(c, r, dbstats.dirty != dirty);
     else if (traits & PROPAGATED)
         propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
-    callReached(CALL_DONE, c);
+    callRunHooks(CALL_DONE, c);
     /* Within EXEC, a script or a module's call time does not advance. */
     if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && traits & OWN_TIME) clockRefresh();
 }
@@ -303,7 +303,7 @@ static inline __attribute__((always_inline)) bool callRun(struct client *c, stru
         callRestoreReplySkip(c);
     if (traits & TOP) {
         c->flags &= ~(uint32_t)CLIENT_EXECUTING;
-        if (origin == ORIGIN_CLIENT) callReached(REQUEST_DONE, c);
+        if (origin == ORIGIN_CLIENT) callRunHooks(REQUEST_DONE, c);
         pushEndCommand();
     }
     callEnd(&call, c, outer);

@@ -73,9 +73,9 @@ void callHookIdle(callHook *fn, bool idle);
 void callOnRefused(callHook *fn);
 
 extern unsigned call_points; /* a bit for each point with a hook that is not idle */
-void callHooksRun(enum callPoint at, struct client *c);
-static inline void callReached(enum callPoint at, struct client *c) {
-    if (__builtin_expect(call_points & 1u << at, 0)) callHooksRun(at, c);
+void callRunActiveHooks(enum callPoint at, struct client *c);
+static inline void callRunHooks(enum callPoint at, struct client *c) {
+    if (__builtin_expect(call_points & 1u << at, 0)) callRunActiveHooks(at, c);
 }
 
 struct callStats {

@@ -129,7 +129,7 @@ void clientUnblockCommand(struct client *c) {
     }
     if (!argLongLong(c, c->argv[2], &id, NULL)) return;
     struct client *other = clientById((uint64_t)id);
-    bool woken = other && !blockedUninterruptibly(other) &&
+    bool woken = other && !blockedIsUninterruptible(other) &&
                  (with_error ? unblockWithError(other) : unblockWithTimeout(other));
     replyLongLong(c, woken);
 }

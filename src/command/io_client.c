@@ -193,7 +193,7 @@ static void ioClientPostInput(struct ioClient *p, struct ioInput *in) {
 }
 
 static void ioClientConsumeBytes(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
-    if (ioReaderTake(&p->reader, in, dst, n)) {
+    if (ioReaderParse(&p->reader, in, dst, n)) {
         ioClientPostInput(p, in);
         return;
     }
@@ -514,7 +514,7 @@ static void ioClientTakeOutputBack(struct client *c, struct ioClient *p) {
 
 /* Appends the thread's input to the stashed input, which consists of whole requests that came before. */
 static void ioClientTakeInputBack(struct client *c, struct ioClient *p) {
-    sds partial = ioReaderGiveBack(&p->reader, &c->parser);
+    sds partial = ioReaderDetach(&p->reader, &c->parser);
     if (c->querybuf && partial) {
         c->querybuf = sdscatstr(c->querybuf, sdsview(partial));
         sdsfree(partial);

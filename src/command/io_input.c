@@ -281,7 +281,7 @@ static bool ioInputGather(struct ioReader *r, struct ioInput *in, const char *ds
     return true;
 }
 
-bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
+bool ioReaderParse(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
     in->read = n;
     if (r->broken) return false;
     if (ioInputGather(r, in, dst, n)) {
@@ -298,7 +298,7 @@ bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_
     return in->count || in->error || in->over_limit;
 }
 
-sds ioReaderGiveBack(struct ioReader *r, struct respParser *parser) {
+sds ioReaderDetach(struct ioReader *r, struct respParser *parser) {
     struct ioKept *k = r->kept;
     r->kept = NULL;
     r->unparsed = false;
@@ -311,6 +311,6 @@ sds ioReaderGiveBack(struct ioReader *r, struct respParser *parser) {
 
 void ioReaderFree(struct ioReader *r) {
     struct respParser parser = {0};
-    sdsfree(ioReaderGiveBack(r, &parser));
+    sdsfree(ioReaderDetach(r, &parser));
     respParserReset(&parser);
 }

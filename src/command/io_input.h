@@ -114,8 +114,8 @@ size_t ioReaderSpace(struct ioReader *r, struct ioInput *in, char **dst);
 /* Takes n bytes that were read to dst; n == 0: parses what is kept once more. Fills `in` with the requests
  * that are whole, but only with one before authentication: it may be AUTH, which lifts the limits for what
  * follows. Returns true when the input has something for the main thread. */
-bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_t n);
+bool ioReaderParse(struct ioReader *r, struct ioInput *in, const char *dst, size_t n);
 /* Passes what it keeps to the caller: the bytes, NULL when there are none, and the parser that continues
  * behind them. Afterwards the reader stands at the start of a request. */
-sds ioReaderGiveBack(struct ioReader *r, struct respParser *parser);
+sds ioReaderDetach(struct ioReader *r, struct respParser *parser);
 void ioReaderFree(struct ioReader *r);

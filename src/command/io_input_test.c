@@ -101,7 +101,7 @@ static void ioInputTestFeed(struct ioInputRun *run, struct ioInput *in, const ch
         memcpy(dst, bytes, piece);
         bytes += piece;
         n -= piece;
-        bool more = ioReaderTake(&run->reader, in, dst, piece);
+        bool more = ioReaderParse(&run->reader, in, dst, piece);
         for (;;) {
             assert_true(more == (in->count || in->error || in->over_limit));
             if (in->partial_bytes > run->most_kept) run->most_kept = in->partial_bytes;
@@ -109,7 +109,7 @@ static void ioInputTestFeed(struct ioInputRun *run, struct ioInput *in, const ch
             ioInputClear(in);
             if (!run->reader.unparsed) break;
             /* The input was given back: the reader continues. */
-            more = ioReaderTake(&run->reader, in, NULL, 0);
+            more = ioReaderParse(&run->reader, in, NULL, 0);
         }
     }
 }
@@ -242,13 +242,13 @@ static void beforeAuthentication(void **state) {
     struct ioInputRun run = {.seen = sdsempty()};
     struct ioInput *in = ioInputNew();
     memcpy(in->room, s, sdslen(s));
-    assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
+    assert_true(ioReaderParse(&run.reader, in, in->room, sdslen(s)));
     assert_int_equal(in->count, 1);
     assert_true(run.reader.unparsed);
     assert_int_equal(in->partial_bytes, strlen("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"));
     ioInputClear(in);
     run.reader.authenticated = true;
-    assert_true(ioReaderTake(&run.reader, in, NULL, 0));
+    assert_true(ioReaderParse(&run.reader, in, NULL, 0));
     assert_int_equal(in->count, 1);
     assert_true(strEq(in->requests[0].argv[0], STR("GET")));
     assert_false(run.reader.unparsed);
@@ -298,7 +298,7 @@ static void detachedAtEveryByte(void **state) {
         struct ioInput *in = ioInputNew();
         ioInputTestFeed(&run, in, s, at, 0);
         struct respParser parser = {0};
-        sds rest = ioReaderGiveBack(&run.reader, &parser);
+        sds rest = ioReaderDetach(&run.reader, &parser);
         assert_null(run.reader.kept);
         assert_true(rest || respParserIdle(&parser));
         /* The turn's own parser continues. */
@@ -348,7 +348,7 @@ static void commandsAndKeysAreLookedUp(void **state) {
     for (int i = 0; i < 300; i++)
         s = ioInputTestAppend(s, 2, "GET", "k2"); /* more than the initial capacity of key_hashes */
     memcpy(in->room, s, sdslen(s));
-    assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
+    assert_true(ioReaderParse(&run.reader, in, in->room, sdslen(s)));
     assert_int_equal(in->count, 303);
     assert_string_equal(in->requests[0].cmd->fullname, "set");
     assert_null(in->requests[1].cmd);

@@ -19,7 +19,7 @@ static struct ioInput *inputOf(struct ioReader *r, const char *bytes) {
     r->authenticated = true;
     assert_true(ioReaderSpace(r, in, &dst) >= strlen(bytes));
     memcpy(dst, bytes, strlen(bytes));
-    ioReaderTake(r, in, dst, strlen(bytes));
+    ioReaderParse(r, in, dst, strlen(bytes));
     return in;
 }
 

@@ -134,7 +134,7 @@ static struct ioThread *ioThreadsLeastUsed(void) {
     return least;
 }
 
-bool ioThreadsTake(struct client *c) {
+bool ioThreadsOffload(struct client *c) {
     return active && ioClientOffload(c, ioThreadsLeastUsed());
 }
 
@@ -147,7 +147,7 @@ static void ioThreadsDistribute(bool with_main_thread) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (!(c->flags & CLIENT_OFFLOADED)) {
-            if (give) ioThreadsTake(c);
+            if (give) ioThreadsOffload(c);
             continue;
         }
         size_t *too_many = &surplus[ioThreadNumber(ioClientOf(c)->thread) - 1];

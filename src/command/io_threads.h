@@ -18,7 +18,7 @@ void ioThreadsReceive(void);  /* takes what threads have read and done, before t
 /* Does so once more before the loop polls. False: there was nothing, or it is time to poll. */
 void ioThreadsTurnBegins(void);
 bool ioThreadsReceiveMore(void);
-void ioThreadsFlush(void);            /* makes threads see their messages */
-bool ioThreadsTake(struct client *c); /* offloads a new client when threads are active */
+void ioThreadsFlush(void);               /* makes threads see their messages */
+bool ioThreadsOffload(struct client *c); /* offloads a new client when threads are active */
 /* Called last, before the process ends: threads send what their sockets take, and stop. */
 void ioThreadsEnd(void);

@@ -102,7 +102,7 @@ void loadingProgress(uint64_t bytes) {
     loadingNotifyModules();
 }
 
-void loadingBegun(uint64_t bytes) {
+void loadingStartCommands(uint64_t bytes) {
     state.loaded = bytes;
     loadingNotifyModules();
 }

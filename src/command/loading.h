@@ -16,8 +16,8 @@ void loadingStart(enum eventLoading what, uint64_t total_bytes);
 void loadingStartBeside(uint64_t total_bytes, bool serving);
 /* Serves clients while there is nothing to read, until an event happens, at most so long. */
 void loadingWait(int64_t max_ms);
-void loadingProgress(uint64_t bytes); /* bytes read so far, of all files; cheap */
-void loadingBegun(uint64_t bytes);    /* commands of a file are read from now on; so many bytes so far */
+void loadingProgress(uint64_t bytes);      /* bytes read so far, of all files; cheap */
+void loadingStartCommands(uint64_t bytes); /* commands of a file are read from now on; so many bytes so far */
 void loadingStop(bool success);
 bool loadingActive(void);            /* Active: any load. db_loading (data/): a load into the databases */
 void loadingReply(struct client *c); /* the error: -LOADING Valkey is loading the dataset in memory */

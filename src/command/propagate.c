@@ -342,7 +342,7 @@ static bool propagateRawIsUsable(const struct client *c, struct str raw) {
     return raw.ptr && raw.ptr[0] == '*' && last->ptr + last->len + 2 == raw.ptr + raw.len;
 }
 
-void propagateWhatRan(struct client *c, bool dirty, struct str raw) {
+void propagateCommand(struct client *c, bool dirty, struct str raw) {
     struct propagationUnit *u = &propagation;
     bool last = u->depth == 1 && !u->at_end;
     bool rewritten = u->rewrite_count && propagateEmitRewrites(u, last);
@@ -410,7 +410,7 @@ void propagateNow(int dbid, int argc, const struct str *argv) {
     if (u->busy && u->depth == 0) propagateEndBusy();
 }
 
-void propagateThis(int dbid, int argc, const struct str *argv, unsigned exclude) {
+void propagateModuleCommand(int dbid, int argc, const struct str *argv, unsigned exclude) {
     if (!propagateWanted() || exclude == PROPAGATED_TO_NOBODY) return;
     propagation.exclude = (uint8_t)exclude;
     propagateNow(dbid, argc, argv);

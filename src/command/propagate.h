@@ -37,7 +37,7 @@ void propagateSuppress(struct client *c);
 void propagateNow(int dbid, int argc, const struct str *argv);
 /* Propagates a module's command, in order with its other ones. The flags exclude sinks. */
 enum { PROPAGATED_NOT_TO_FILES = 1, PROPAGATED_NOT_TO_REPLICAS = 2, PROPAGATED_TO_NOBODY = 3 };
-void propagateThis(int dbid, int argc, const struct str *argv, unsigned exclude);
+void propagateModuleCommand(int dbid, int argc, const struct str *argv, unsigned exclude);
 /* While it is on, commands and modules propagate nothing. Deletions of expired keys are still propagated, as
  * modules cannot prevent them. */
 void propagateMute(bool on);
@@ -126,9 +126,9 @@ static inline void propagateBegin(void) {
 static inline struct str propagateRaw(const struct client *c) {
     return c->request && !c->request->big ? c->request->raw : (struct str){0};
 }
-void propagateWhatRan(struct client *c, bool dirty, struct str raw);
+void propagateCommand(struct client *c, bool dirty, struct str raw);
 static inline void propagateAfterCommand(struct client *c, bool dirty) {
-    if (propagateWanted()) propagateWhatRan(c, dirty, propagateRaw(c));
+    if (propagateWanted()) propagateCommand(c, dirty, propagateRaw(c));
 }
 void propagateEndBusy(void);
 static inline void propagateEnd(void) {
@@ -139,6 +139,6 @@ static inline void propagateEnd(void) {
 /* ---- For handlers, once more ---- */
 
 /* Propagates the running command to replicas although it changes nothing here (PUBLISH). */
-static inline void propagateForced(void) {
+static inline void propagateForce(void) {
     propagation.forced = propagateWanted() && propagate_replica_sinks;
 }

@@ -94,7 +94,7 @@ static void runRaw(int dbid, int argc, struct str *argv, bool dirty, void (*inne
     test_db.id = dbid;
     test_client.argv = argv;
     test_client.argc = argc;
-    if (propagateWanted()) propagateWhatRan(&test_client, dirty, raw);
+    if (propagateWanted()) propagateCommand(&test_client, dirty, raw);
     propagateEnd();
 }
 
@@ -652,7 +652,7 @@ static void endRandom(const struct testCommand *rewrites, sds *texts, int count,
     test_db.id = cmd.dbid;
     test_client.argv = cmd.argv;
     test_client.argc = cmd.argc;
-    propagateWhatRan(&test_client, dirty, has_raw ? sdsview(text) : (struct str){0});
+    propagateCommand(&test_client, dirty, has_raw ? sdsview(text) : (struct str){0});
     if (!suppressed && dirty && !count)
         expectCommand(cmd.dbid, text);
     else

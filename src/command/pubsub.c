@@ -232,7 +232,7 @@ static int64_t pubsubDeliver(const struct topic *t, struct pushMessage *m) {
         pushSend(c, m);
         sent++;
     }
-    pushDone(m);
+    pushRelease(m);
     return sent;
 }
 
@@ -271,7 +271,7 @@ int64_t pubsubPublishShard(struct str channel, struct str message) {
 bool (*pubsub_to_cluster)(bool shard, struct str channel, struct str message);
 
 static void pubsubForward(bool shard, struct str channel, struct str message) {
-    if (!pubsub_to_cluster || !pubsub_to_cluster(shard, channel, message)) propagateForced();
+    if (!pubsub_to_cluster || !pubsub_to_cluster(shard, channel, message)) propagateForce();
 }
 
 void publishCommand(struct client *c) {

@@ -135,7 +135,7 @@ static void trackingRedirectionBroken(struct client *c) {
     p = trackingWriteBulk(p, STR("tracking-redir-broken"));
     p += respWriteHeader(p, ':', (int64_t)t->redirect);
     form->len = (size_t)(p - form->bytes);
-    pushSharedBehind(c, form);
+    pushSharedAfterReply(c, form);
     replySharedRelease(form);
 }
 
@@ -152,7 +152,7 @@ static void trackingSendTo(struct client *c, struct message *m) {
     bool subscribed = target != c && target->flags & CLIENT_PUBSUB;
     if (!resp3 && !subscribed) return; /* it could not distinguish the message from a reply */
     if (!m->forms[resp3]) m->forms[resp3] = trackingCompose(m, resp3);
-    pushSharedBehind(target, m->forms[resp3]);
+    pushSharedAfterReply(target, m->forms[resp3]);
 }
 
 /* ---- The table of keys ---- */

@@ -770,7 +770,7 @@ static void turnExecuteOne(struct turn *r, struct pending *p) {
         respBigArgsFree(p->request->big);
         p->request->big = NULL;
     }
-    callReached(BETWEEN_CALLS, c);
+    callRunHooks(BETWEEN_CALLS, c);
 }
 
 static void turnExecute(struct turn *r) {

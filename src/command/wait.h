@@ -16,7 +16,7 @@ struct waitSources {
     void (*askReplicas)(void); /* requests an acknowledgement, sent in this turn of the loop */
 };
 extern struct waitSources wait_sources;
-/* For a running command that replicas have to run first (propagateForced): c waits until so many of them have
+/* For a running command that replicas have to run first (propagateForce): c waits until so many of them have
  * run it, or until deadline_ms (0: none). In either case `then` replies; blockedRequest(c) is the request
  * that waited. c must not be CLIENT_DENY_BLOCKING. */
 struct client;

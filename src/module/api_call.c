@@ -86,7 +86,7 @@ int vmCallReplyPromiseAbort(struct ValkeyModuleCallReply *reply, void **private_
 /* ---- Replication ---- */
 
 static void apiCallReplicate(struct ValkeyModuleCtx *ctx, int argc, const struct str *argv, unsigned but) {
-    propagateThis(contextDb(ctx)->id, argc, argv, but);
+    propagateModuleCommand(contextDb(ctx)->id, argc, argv, but);
     dbstats.dirty++;
 }
 

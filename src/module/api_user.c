@@ -29,7 +29,7 @@ struct ValkeyModuleUser *vmCreateModuleUser(const char *name) {
 
 void vmFreeModuleUser(struct ValkeyModuleUser *user) {
     if (!user) return;
-    if (user->own) aclOwnUserFree(user->user);
+    if (user->own) aclModuleUserFree(user->user);
     zfree(user);
 }
 

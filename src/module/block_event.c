@@ -62,7 +62,7 @@ static void blockEventUnblocked(struct client *c) {
 
 /* Removes the reply of the command from the client's output and returns it. */
 static sds blockEventTakeReply(struct client *c) {
-    uint64_t n = pushOutputEver(c) - c->out.reply_from;
+    uint64_t n = pushOutputTotal(c) - c->out.reply_from;
     if (!n) return sdsempty();
     sds all = replyChainToSds(c), reply;
     size_t before = sdslen(all) > n ? sdslen(all) - n : 0;

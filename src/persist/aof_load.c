@@ -301,7 +301,7 @@ static bool aofLoadOpenFile(struct aofLoader *l, const char *path, bool is_last)
         }
         l->whole = rioOffset(&l->r.io);
     }
-    if (l->whole || !rioAtEnd(&l->r.io)) loadingBegun(bytes_before + l->whole);
+    if (l->whole || !rioAtEnd(&l->r.io)) loadingStartCommands(bytes_before + l->whole);
     if (!aofLoadReadCommands(l)) {
         if (!l->refused) aofLoadLogBadFormat(l);
         return false;

@@ -30,7 +30,7 @@
 struct infoSection {
     const char *name, *alias, *title; /* alias may be NULL */
     int groups;                       /* INFO_*: it shows when one of these is requested */
-    bool absent;                      /* this kind of server has no such section: infoOnlySections */
+    bool absent;                      /* this kind of server has no such section: infoRestrictSections */
     infoFn **fields;
     size_t field_count;
     const char *const *order; /* info_order.c; NULL: order of registration */
@@ -254,7 +254,7 @@ sds infoField(sds s, const char *fmt, ...) {
     return sdscatlen(line.text, line.bytes, line.len);
 }
 
-void infoOnlySections(const char *const *names) {
+void infoRestrictSections(const char *const *names) {
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         const char *const *name = names;
         while (*name && strcmp(*name, sections[i].name) != 0) name++;

@@ -13,7 +13,7 @@
 typedef sds infoFn(sds s);
 void infoRegister(const char *section, infoFn *fn); /* the section must be one of the above */
 /* Restricts the report to these sections. The default is all but `sentinel`. NULL ends the array. */
-void infoOnlySections(const char *const *names);
+void infoRestrictSections(const char *const *names);
 sds infoField(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* adds \r\n */
 /* Composes the report. sections: names, or default, all, everything; count 0: default. */
 sds infoText(const struct str *sections, int count);

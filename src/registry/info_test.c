@@ -80,7 +80,7 @@ static void testOnlySections(void **state) {
     (void)state;
     assert_false(infoTestShows((struct str[]){STR("everything")}, 1, "# Sentinel"));
     assert_false(infoTestShows((struct str[]){STR("sentinel")}, 1, "#"));
-    infoOnlySections((const char *const[]){"clients", "sentinel", NULL});
+    infoRestrictSections((const char *const[]){"clients", "sentinel", NULL});
     infoTestExpectText((struct str[]){STR("all")}, 1, CLIENTS "\r\n# Sentinel\r\n");
     infoTestExpectText(NULL, 0, CLIENTS "\r\n# Sentinel\r\n");
     infoTestExpectText((struct str[]){STR("cpu")}, 1, "");

@@ -115,7 +115,7 @@ static void listenAcceptOne(struct connection *conn, bool unix_socket) {
     authNewClient(c);
     clientstats.connections++;
     serverEvent(SERVER_CLIENT, EVENT_STARTED, c);
-    if (!ioThreadsTake(c)) clientResumeReading(c);
+    if (!ioThreadsOffload(c)) clientResumeReading(c);
 }
 
 static void listenStopReading(const struct listenGroup *g) {
@@ -207,7 +207,7 @@ static void listenAcceptTls(struct aeEventLoop *el, int fd, void *data, int mask
         struct client *c = clientCreate(conn);
         c->user = aclDefaultUser();
         if (logGetLevel() <= LL_VERBOSE) listenLogAccepted(c, false);
-        if (!ioThreadsTake(c)) clientResumeReading(c);
+        if (!ioThreadsOffload(c)) clientResumeReading(c);
     }
 }
 
