@@ -16,6 +16,7 @@ sds clientLogName(struct client *c, sds s);
 sds clientLogAuthor(struct client *c, sds s);
 /* Logs, at level notice, what a client has changed. `what` is printable. */
 void clientLogChange(struct client *c, struct str what);
-/* Appends the text of an error reply: with '-' and its code, or without ERR for one that hides user data. */
+/* Appends the text of an error reply: with '-' and its code, or without "ERR " when its text is not
+ * constant. */
 sds clientLogError(struct str error, sds s);
 void clientLogInit(void);

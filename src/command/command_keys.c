@@ -66,7 +66,7 @@ int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, u
     return count;
 }
 
-/* SET only reads the old value with GET or a condition. */
+/* SET only reads the old value with GET or IFEQ. */
 int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
     unsigned flags = KEY_OW | KEY_UPDATE;

@@ -22,10 +22,8 @@
 #include "registry/cron.h"
 #include "registry/latency.h"
 
-#define ARGS_MAX 32 /* entries kept of a command; the last one may say how many more there were */
-#define ARG_BYTES_MAX                                                                                        \
-    128 /* bytes kept of an argument, before the text that says how many more there were                     \
-         */
+#define ARGS_MAX      32  /* entries kept of a command; the last one may say how many more there were */
+#define ARG_BYTES_MAX 128 /* bytes kept of an argument; a text says how many more there were */
 #define DEFAULT_COUNT 10
 #define ARG_ROOM      (RESP_BIG_ARG + 32) /* upper bound of a request's bytes for an argument that is not big */
 

@@ -42,7 +42,7 @@ void evictAdmissionInit(void) {
     admissionIdle(RULE_OOM, true);
     evictOnLimitChange(evictAdmissionLimitChanged);
     evictAddVeto(turnIsNested); /* keys must not disappear while a script runs */
-    evictAddVeto(busyIsActive); /* nor while a module's thread holds a lock across turns */
+    evictAddVeto(busyIsActive); /* nor while a module's thread runs one, with turns in between */
     admissionFill(RULE_EVICTED, evictAdmissionCheckEvicted);
     callAddHook(BETWEEN_CALLS, clientAccountMemory, true);
     evictAdmissionAccountingChanged(false);

@@ -12,11 +12,11 @@
 
 #include "client/client.h"
 
-void ioThreadsRegister(void); /* directives, INFO fields, job */
-void ioThreadsBegin(void);    /* when there is an event loop */
-void ioThreadsReceive(void);  /* takes what threads have read and done, before the turn runs */
-/* Does so once more before the loop polls. False: there was nothing, or it is time to poll. */
-void ioThreadsTurnBegins(void);
+void ioThreadsRegister(void);   /* directives, INFO fields, job */
+void ioThreadsBegin(void);      /* when there is an event loop */
+void ioThreadsReceive(void);    /* takes what threads have read and done, before the turn runs */
+void ioThreadsTurnBegins(void); /* notes the time by which the loop has to poll again */
+/* Takes more of it before the loop polls. False: there was nothing, or it is time to poll. */
 bool ioThreadsReceiveMore(void);
 void ioThreadsFlush(void);               /* makes threads see their messages */
 bool ioThreadsOffload(struct client *c); /* offloads a new client when threads are active */

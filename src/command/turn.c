@@ -850,7 +850,7 @@ void turnNested(void) {
     struct turn *outer = current;
     serverAssert(outer < &turns[TURN_DEPTH_MAX - 1]);
     int64_t time_ms = cmd_time_ms, time_us = cmd_time_us;
-    uint32_t not_served_before = nested_skip_flags;
+    uint32_t skip_flags_before = nested_skip_flags;
     turnStashOthers(outer, callOwner());
     current = outer + 1;
     nested_skip_flags = CLIENT_PRIMARY;
@@ -860,7 +860,7 @@ void turnNested(void) {
     if (persistence.aofWrite) persistence.aofWrite(); /* a reply is sent when its change is in the file */
     clientsWritePending();
     current = outer;
-    nested_skip_flags = not_served_before;
+    nested_skip_flags = skip_flags_before;
     cmd_time_ms = time_ms;
     cmd_time_us = time_us;
 }
