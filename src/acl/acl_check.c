@@ -136,8 +136,7 @@ static bool aclCheckKeysAllowed(struct aclSelector *s, struct question *q, int *
 
 /* ---- Channels ---- */
 
-/* A pattern is only allowed when the selector contains exactly this pattern: their matches cannot be
- * compared. */
+/* A pattern is only allowed when the selector has exactly this pattern: matches cannot be compared. */
 static bool aclCheckSelectorHasChannel(struct aclSelector *s, struct str channel, bool is_pattern) {
     if (s->flags & SELECTOR_ALL_CHANNELS) return true;
     return is_pattern ? aclPatternsHave(&s->channels, channel, 0)

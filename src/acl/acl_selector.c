@@ -112,8 +112,7 @@ static void aclSelectorSetCommands(struct aclSelector *s, struct hashtable *tabl
     hashtableStopIterator(&it);
 }
 
-/* Updates the text: removes this name (lower case), for a container also its subcommands, and appends the
- * rule. */
+/* Updates the text: removes this name (lower case) and its subcommands, and appends the rule. */
 static void aclSelectorNoteRule(struct aclSelector *s, struct str name, bool allow) {
     int n;
     sds *words = sdssplitlen(s->commands, sdslen(s->commands), " ", 1, &n);

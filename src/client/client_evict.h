@@ -24,8 +24,7 @@ void clientOnAccounting(void (*fn)(bool on)); /* called when that changes */
 
 /* Says that the memory of c may have changed. Only while client_accounting; O(1). */
 void clientAccountMemory(struct client *c);
-/* Called before a command of c runs: disconnects clients while the limit is exceeded. Returns whether c is
- * among them. */
+/* Called before a command of c runs: disconnects clients above the limit. Returns whether c is among them. */
 bool clientEvict(const struct client *c);
 
 sds clientMemoryBucketsText(

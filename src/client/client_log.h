@@ -11,8 +11,7 @@ extern bool hide_user_data; /* hide-user-data-from-log: no names, keys, values o
 sds clientLogLine(struct client *c, sds s);
 /* Appends what identifies the client and no more: id, addresses, names. */
 sds clientLogName(struct client *c, sds s);
-/* Appends what identifies a client that changes settings or users: id, addresses, and its user, never
- * hidden. */
+/* Appends what identifies a client that changes settings: id, addresses, and its user, never hidden. */
 sds clientLogAuthor(struct client *c, sds s);
 /* Logs, at level notice, what a client has changed. `what` is printable. */
 void clientLogChange(struct client *c, struct str what);

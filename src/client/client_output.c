@@ -31,8 +31,7 @@
 static struct list writing;
 const struct clientStream *client_stream;
 const struct clientOffload *client_offload;
-/* `writing` contains clients that sent no request, such as subscribers: a PUBLISH need not wait for
- * thousands. */
+/* `writing` contains clients that sent no request (subscribers): a PUBLISH need not wait for thousands. */
 static bool unsolicited_pending;
 
 /* Limits of a class; 0: none. */

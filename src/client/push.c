@@ -4,8 +4,7 @@
  *     held: [client, message] -> [client, message] -> ...     in the order they were sent
  *
  * Once a message is held, all later ones for its client are held, too, until the list is flushed, which keeps
- * their order. A message waits for the reply of a running command only, so the list is empty between
- * commands. */
+ * their order. Messages only wait for replies of running commands, so the list is empty between commands. */
 #include "client/push.h"
 
 #include "base/assert.h"

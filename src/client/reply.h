@@ -104,12 +104,10 @@ sds replyChainToSds(struct client *c); /* all bytes as one string; empties the c
 /* Replaces the "ERR " at the start of every error's text; NULL: errors stay as they are. Set only while
  * commands are checked whose refusal makes a larger operation fail (EXEC). */
 extern const char *reply_error_prefix;
-/* Called for each error to a client without connection (CLIENT_FAKE) or to our primary, where nobody reads
- * it. */
+/* Called for each error to a client without connection (CLIENT_FAKE) or to our primary, which drops it. */
 extern void (*reply_error_unread)(const struct client *c, struct str msg);
 
-/* Registers the function that names the command that c runs, for error texts (of a subcommand: its
- * container). */
+/* Registers the function that names c's command for error texts (of a subcommand: its container). */
 void replySetCommandName(struct str (*fn)(const struct client *c));
 
 /* Error statistics, for INFO: from prefix (ERR, WRONGTYPE and so on) to count, sorted by prefix. There are at

@@ -54,8 +54,7 @@ struct replyBlock *replyBlockOf(size_t cap);   /* with cap bytes */
 struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t len);
 void replyBlockFree(struct replyBlock *b);
 void replyBlocksFree(struct replyBlock *first); /* frees the whole chain; NULL is fine */
-/* Fills iov with the first pieces of a chain, without the `sent` bytes of the first block. Returns their
- * number. */
+/* Fills iov with the first pieces of a chain, without `sent` bytes of the first block. Returns how many. */
 int replyBlocksPieces(const struct replyBlock *first, size_t sent, struct iovec *iov, int room);
 
 /* Any thread may free a plain block, whose bytes are not shared. All else is for the main thread only. */

@@ -59,8 +59,7 @@ static void inBothProtocols(void **state) {
     c->resp = 2;
 }
 
-/* The length is inserted before what is written already, in the block when there is space, else between two
- * blocks. */
+/* The length is inserted before what is written already, in the block if there is space, or between two. */
 static void marksAreFilledLater(void **state) {
     (void)state;
     for (size_t before = REPLY_BLOCK_ROOM - 300; before < REPLY_BLOCK_ROOM + 20; before++) {

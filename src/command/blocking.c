@@ -264,8 +264,7 @@ static void blockingUnblockClient(struct client *c, bool requeue) {
         on_inner_end(c);
 }
 
-/* Ends a command whose reply is written. It counts as called, and as rejected when it was unblocked by
- * others. */
+/* Ends a command whose reply is written. It counts as called, and as rejected when unblocked by others. */
 static void blockingEndCommand(struct client *c, bool rejected) {
     callCountEnded(c, c->blocked->request, rejected);
     blockingUnblockClient(c, true);

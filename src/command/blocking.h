@@ -14,9 +14,8 @@
 #include "command/request.h"
 #include "data/keyspace/db.h"
 
-/* Parses a timeout argument in seconds (float; 0 waits forever) into *deadline_ms (0: none). On errors
- * replies "timeout is not a float or out of range", "timeout is negative" or "timeout is out of range";
- * false. */
+/* Parses a timeout argument in seconds (float; 0 waits forever) into *deadline_ms (0: none). False: it has
+ * replied "timeout is not a float or out of range", "timeout is negative" or "timeout is out of range". */
 bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *deadline_ms);
 
 /* Blocks c until one of the keys has a value of this type, until deadline_ms (0: none), or until
@@ -47,8 +46,7 @@ struct blockingOptions {
     bool uninterruptible; /* CLIENT UNBLOCK cannot end the wait */
     bool (*accepts_value)(const struct object *o);
     /* Called instead of the handler, for a command that has run and only waits to reply; NULL: the handler
-     * runs again. It is also called for errors (BLOCKING_REFUSED), which are not replied then. Its run does
-     * not count. */
+     * runs again. It is also called for errors (BLOCKING_REFUSED), neither replied nor counted then. */
     void (*on_end)(struct client *c);
     void *owner;
     void (*on_unblocked)(struct client *c,

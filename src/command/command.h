@@ -88,8 +88,7 @@ int commandGetRoutes(const struct serverCommand *cmd, const struct str *argv, in
  * count. *keys is NULL before the first. */
 int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags);
 
-/* The flags of the command that c is about to run, for checks: CMD_WRITE, CMD_DENYOOM, CMD_STALE and
- * so on. */
+/* The flags of the command that c is about to run, for checks: CMD_WRITE, CMD_DENYOOM and so on. */
 static inline uint64_t commandFlags(const struct client *c, const struct serverCommand *cmd) {
     return __builtin_expect(!cmd->spec->flags_of, 1) ? cmd->flags : cmd->spec->flags_of(c, cmd->flags);
 }

@@ -29,8 +29,7 @@ struct declaredKeys {
 void declaredKeysPush(struct declaredKeys *d, const struct client *c);
 void declaredKeysPop(struct declaredKeys *d);
 bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use);
-/* Notes that the running command has notified a change of this key. False: too often for one that names it so
- * many times. */
+/* Notes that the running command has notified a change of this key. False: more often than it names it. */
 bool declaredKeysNotify(const struct db *db, struct str key);
 
 /* From here to the matching end, the keys that are touched have to be among those of c's command. NULL: any

@@ -99,8 +99,7 @@ struct ioClientReceiver {
     void (*recalled)(struct client *c); /* it is on the main thread again, and may have stashed input */
 };
 void ioClientSetReceiver(const struct ioClientReceiver *r); /* r must stay valid */
-/* Adds a condition: clients for which fn returns true are not offloaded, as a module needs their
- * connections. */
+/* Adds a condition: clients for which fn returns true are not offloaded. */
 void ioClientKeepOnMainThread(bool (*fn)(const struct client *c));
 /* Has to be called before the first client is offloaded. flush is what client_offload->flush does; it has to
  * call ioClientsFlush. */

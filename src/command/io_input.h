@@ -86,8 +86,7 @@ static inline void ioInputPrefetch(const struct ioInput *in) {
 
 struct ioInput *ioInputNew(void);
 void ioInputFree(struct ioInput *in); /* with all that it holds */
-/* Frees the remaining requests, so that the input can be filled again. Returns how many big buffers it
- * freed. */
+/* Frees the remaining requests, so that the input can be filled again. Returns the number of big buffers. */
 int ioInputClear(struct ioInput *in);
 /* Takes the short request. argv has space for SHORT_ARGS entries, key_hashes for SHORT_KEY_HASHES. */
 void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *key_hashes);

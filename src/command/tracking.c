@@ -212,7 +212,7 @@ static void trackingRemember(uint64_t id, struct str name) {
     table_ids++;
 }
 
-/* Notifies the clients that have cached it; `by`: the client that changed the key, or NULL. k has left the
+/* Notifies the clients that have cached it; `by`: the client that changed it, or NULL. k is not in the
  * table. */
 static void trackingInvalidate(struct trackedKey *k, const struct client *by) {
     struct str name = trackingKeyName(k);

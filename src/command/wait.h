@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 struct waitSources {
-    /* Number of replicas that have received the stream up to this offset (propagateOffset); synced: on
-     * disk. */
+    /* Number of replicas that have the stream up to this offset (propagateOffset); synced: on disk. */
     int (*replicas)(uint64_t propagated, bool synced);
     int (*online)(void);       /* replicas that follow and understand the protocol of 7.3 and later */
     void (*askReplicas)(void); /* requests an acknowledgement, sent in this turn of the loop */

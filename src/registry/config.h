@@ -76,8 +76,8 @@ struct configDirective {
         int *e;
     } var;
     int64_t def, min, max;
-    /* For integers: a value within min and max, but outside of these, becomes the nearer one. Both 0: not
-     * used. */
+    /* For integers: a value within min and max, but outside of these, becomes the nearer one. 0 and 0:
+     * none. */
     int64_t clamp_min, clamp_max;
     const char *def_string;
     const struct configEnum *names;
@@ -125,8 +125,7 @@ void configRegister(struct configDirective *directives, size_t count);
  * until configRemove. False: the name is taken. */
 bool configAdd(struct configDirective *d);
 void configRemove(struct configDirective *d);
-/* Sets what is called for lines of the file whose first word has a dot, which modules use. False: *err says
- * why. */
+/* Sets what is called for lines of the file of modules: their first word has a dot. False: *err says why. */
 void configOnDotted(bool (*fn)(int argc, const struct str *argv, const char **err));
 /* Parses a word into the variable of a directive, which need not be registered. False: *err says why. */
 bool configParse(const struct configDirective *d, struct str word, const char **err);

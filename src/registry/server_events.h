@@ -12,8 +12,7 @@
 
 #include "base/str.h"
 
-/* In the order of modules' numbers (module/events.c). The comments name the type of `data` and the values of
- * `which`. */
+/* In the order of modules' numbers (module/events.c). Comments: the type of `data`, the values of `which`. */
 enum serverEventKind {
     SERVER_ROLE,             /* primary, replica: also when the primary changes */
     SERVER_PERSISTENCE,      /* enum eventPersistence */
