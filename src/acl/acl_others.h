@@ -11,7 +11,7 @@ struct aclUser *aclModuleUserCreate(struct str name);
 /* Frees it and closes its clients. */
 void aclModuleUserFree(struct aclUser *u);
 
-/* Applies rules as ACL SETUSER does: all, or none, and sets *err (the caller's; may be NULL) and errno. */
+/* Applies rules as ACL SETUSER does: all, or none with *err (the caller's; may be NULL) and errno. */
 bool aclUserSetRules(struct aclUser *u, const struct str *rules, int count, sds *err);
 sds aclUserText(const struct aclUser *u); /* its rules, as ACL LIST shows them; the caller frees them */
 struct str aclUserNameOf(const struct aclUser *u);

@@ -125,7 +125,7 @@ void configRegister(struct configDirective *directives, size_t count);
  * until configRemove. False: the name is taken. */
 bool configAdd(struct configDirective *d);
 void configRemove(struct configDirective *d);
-/* Sets what is called for lines of the file of modules: their first word has a dot. False: *err says why. */
+/* Sets what is called for lines whose first word has a dot (of modules). False: *err says why. */
 void configOnDotted(bool (*fn)(int argc, const struct str *argv, const char **err));
 /* Parses a word into the variable of a directive, which need not be registered. False: *err says why. */
 bool configParse(const struct configDirective *d, struct str word, const char **err);
