@@ -19,15 +19,6 @@ void infoCommand(struct client *c) {
     sdsfree(text);
 }
 
-/* Replaces characters that would end the name or the line of a field. */
-static sds infoSafeName(const char *name) {
-    sds safe = sdsnew(name);
-    for (char *p = safe; *p; p++) {
-        if (strchr("#:\n\r", *p)) *p = '_';
-    }
-    return safe;
-}
-
 static void infoAppendCommandStat(void *priv, struct serverCommand *cmd) {
     sds *s = priv;
     if (!cmd->calls && !cmd->rejected && !cmd->failed) return;
@@ -45,7 +36,7 @@ static sds infoCommandStats(sds s) {
 }
 
 static void infoAppendErrorStat(void *priv, const char *prefix, uint64_t count) {
-    sds *s = priv, name = infoSafeName(prefix);
+    sds *s = priv, name = infoAppendName(sdsempty(), prefix);
     *s = infoField(*s, "errorstat_%s:count=%llu", name, (unsigned long long)count);
     sdsfree(name);
 }

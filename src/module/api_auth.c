@@ -203,7 +203,7 @@ void vmRegisterAuthCallback(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallbac
     callbacks = a;
 }
 
-/* ---- Their end ---- */
+/* ---- Unloading ---- */
 
 /* Closes the clients whose changes the module wanted to see, because its callbacks become invalid. */
 static void apiAuthForgetModule(struct module *m) {

@@ -187,7 +187,7 @@ static bool apiCommandNameIsValid(const char *name) {
     return *name && !strpbrk(name, " \r\n|@=,");
 }
 
-/* ---- Making ---- */
+/* ---- Creation ---- */
 
 /* Turns the triple into one key spec, with flags for unknown effects. */
 static void apiCommandSpecFromTriple(struct ValkeyModuleCommand *command, int first, int last, int step) {

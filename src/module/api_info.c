@@ -4,7 +4,6 @@
  *     # module_section        A function of the module is called with a ValkeyModuleInfoCtx and adds its
  *     module_field:value      sections one by one. For a section that was not requested, InfoAddSection
  *     module_dict:a=1,b=2     returns an error and the fields that follow are dropped. */
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
@@ -52,15 +51,9 @@ static bool apiInfoIsWanted(const struct ValkeyModuleInfoCtx *ctx, struct str se
     return !ctx->wanted;
 }
 
-/* Appends a name, in which _ replaces the characters that would end it. */
-static sds apiInfoAddName(sds s, const char *name) {
-    for (const char *p = name; *p; p++) s = sdscatlen(s, strchr("#:\r\n", *p) ? "_" : p, 1);
-    return s;
-}
-
 int vmInfoAddSection(struct ValkeyModuleInfoCtx *ctx, const char *name) {
     if (ctx->in_dict) vmInfoEndDictField(ctx);
-    sds full = apiInfoAddName(sdsempty(), ctx->module->name);
+    sds full = infoAppendName(sdsempty(), ctx->module->name);
     if (name) full = sdscat(sdscat(full, "_"), name);
     ctx->in_section = apiInfoIsWanted(ctx, sdsview(full));
     if (ctx->in_section) {
@@ -72,7 +65,7 @@ int vmInfoAddSection(struct ValkeyModuleInfoCtx *ctx, const char *name) {
 }
 
 static void apiInfoAddFieldName(struct ValkeyModuleInfoCtx *ctx, const char *field) {
-    ctx->text = sdscat(apiInfoAddName(ctx->text, ctx->module->name), "_");
+    ctx->text = sdscat(infoAppendName(ctx->text, ctx->module->name), "_");
     ctx->text = sdscat(ctx->text, field);
     ctx->text = sdscat(ctx->text, ":");
 }
@@ -80,7 +73,7 @@ static void apiInfoAddFieldName(struct ValkeyModuleInfoCtx *ctx, const char *fie
 int vmInfoBeginDictField(struct ValkeyModuleInfoCtx *ctx, const char *name) {
     if (ctx->in_dict) vmInfoEndDictField(ctx);
     if (!ctx->in_section) return VALKEYMODULE_ERR;
-    sds clean = apiInfoAddName(sdsempty(), name);
+    sds clean = infoAppendName(sdsempty(), name);
     apiInfoAddFieldName(ctx, clean);
     sdsfree(clean);
     ctx->in_dict = ctx->dict_is_empty = true;
@@ -179,7 +172,7 @@ static sds apiInfoAddOptions(sds s, unsigned options) {
 
 static sds apiInfoModulesSection(sds s) {
     for (const struct module *m = modules; m; m = m->next) {
-        s = apiInfoAddName(sdscat(s, "module:name="), m->name);
+        s = infoAppendName(sdscat(s, "module:name="), m->name);
         s = sdscatprintf(s, ",ver=%d,api=%d,filters=%d,usedby=[", m->ver, m->apiver, moduleFilterCount(m));
         s = sharedApiAppendUsers(s, m);
         s = sharedApiAppendSources(sdscat(s, "],using=["), m);

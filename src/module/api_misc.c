@@ -11,14 +11,14 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/random.h"
+#include "base/version.h"
 #include "base/zmalloc.h"
 #include "module/api.h"
 #include "module/parts.h"
 #include "registry/info.h"
 #include "registry/latency.h"
 
-#define SERVER_VERSION 0x00090102
-#define LOG_LINE_MAX   1024
+#define LOG_LINE_MAX 1024
 
 /* ---- Time, random ---- */
 
@@ -41,7 +41,7 @@ void vmGetRandomHexChars(char *dst, size_t len) {
 /* ---- Constants of this version ---- */
 
 int vmGetServerVersion(void) {
-    return SERVER_VERSION;
+    return VALKEY_VERSION_NUM;
 }
 int vmGetTypeMethodVersion(void) {
     return VALKEYMODULE_TYPE_METHOD_VERSION;

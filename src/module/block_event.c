@@ -58,7 +58,7 @@ static void blockEventUnblocked(struct client *c) {
     moduleUnitEnd();
 }
 
-/* ---- The end of the command ---- */
+/* ---- When the command ends ---- */
 
 /* Removes the reply of the command from the client's output and returns it. */
 static sds blockEventTakeReply(struct client *c) {

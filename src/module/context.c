@@ -143,7 +143,7 @@ struct client *contextClient(struct ValkeyModuleCtx *ctx) {
     return ctx->client;
 }
 
-/* ---- Life ---- */
+/* ---- Opening and closing ---- */
 
 void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c, unsigned flags) {
     *ctx = (struct ValkeyModuleCtx){.get_api = vmGetApi, .module = m, .client = c, .flags = flags};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* module_engine.c - scripting engines of modules, behind the interface of command/script_engine.h.
  *
- *     EVAL, FCALL ──▶ scriptExecute ──▶ moduleEngineRunCode ──▶ call_function(ctx of the caller, keys, arguments)
- *                                                      Call with S ──▶ moduleCall, as a script's command
+ *     EVAL, FCALL ──▶ scriptExecute ──▶ moduleEngineRunCode ──▶ call_function(ctx of the caller, keys, args)
+ *                                                               Call with S ──▶ moduleCall, as for a script
  *
  * A function's code is the address of the object that compile_code returned for it. All callbacks run under
  * the lock, except what reset_env leaves to the background.

@@ -49,7 +49,7 @@ void moduleValueFree(const struct ValkeyModuleType *type, void *value);
 int moduleFindDb(const struct object *o);
 #define DB_BY_OBJECT (-2) /* stands for a number that moduleFindDb has to find */
 
-/* ---- Hooks of OBJ_MODULE that are elsewhere ---- */
+/* ---- Hooks of OBJ_MODULE in other files ---- */
 /* module_io.c */
 void moduleTypeSave(struct rioWriter *w, const struct object *o);
 enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v);

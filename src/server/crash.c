@@ -61,13 +61,17 @@ static struct {
     volatile sig_atomic_t traced;
 } report;
 
-/* ---- The end ---- */
+/* ---- Ending the process ---- */
 
-static void crashEndBy(int sig) {
+static void crashUnblock(int sig) {
     sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, sig);
     pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+}
+
+static void crashEndBy(int sig) {
+    crashUnblock(sig);
     signal(sig, SIG_DFL);
     raise(sig);
 }
@@ -79,7 +83,7 @@ static void crashEnd(void) {
 
 static void crashOnHang(int sig, siginfo_t *info, void *context) {
     (void)context;
-    if (info->si_code == SI_USER) return; /* the watchdog's question is answered by this report */
+    if (info->si_code == SI_USER) return; /* a user requests a stack trace, which the report has */
     signal(sig, SIG_DFL);
     alarm(REPORT_PART_S);
     char line[128], *p = stpcpy(line, "\n=== After a crash by signal ");
@@ -91,11 +95,6 @@ static void crashOnHang(int sig, siginfo_t *info, void *context) {
     crashEnd();
 }
 
-/* Starts the timer of a part. */
-static void crashWatchPart(void) {
-    alarm(REPORT_PART_S);
-}
-
 static void crashWatch(int sig, const void *pc) {
     report.signal = sig;
     report.pc = pc;
@@ -103,14 +102,11 @@ static void crashWatch(int sig, const void *pc) {
     struct sigaction act = {.sa_sigaction = crashOnHang, .sa_flags = SA_SIGINFO};
     sigemptyset(&act.sa_mask);
     sigaction(SIGALRM, &act, NULL);
-    sigset_t one; /* a thread may block signals that the main thread handles, which may hang */
-    sigemptyset(&one);
-    sigaddset(&one, SIGALRM);
-    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-    crashWatchPart();
+    crashUnblock(SIGALRM); /* a thread may block signals that the main thread handles, which may hang */
+    alarm(REPORT_PART_S);
 }
 
-/* ---- Parts ---- */
+/* ---- Parts of the report ---- */
 
 static void crashReportHead(void) {
     serverLogFromSignal("\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
@@ -221,7 +217,7 @@ static void crashReportConfig(void) {
 static void crashReportStack(void) {
     stackTraceWrite(report.pc);
     report.traced = 1;
-    crashWatchPart();
+    alarm(REPORT_PART_S);
 }
 
 static void crashReportState(void) {
@@ -235,7 +231,7 @@ static void crashReportState(void) {
 }
 
 static void crashReportTail(void) {
-    crashWatchPart();
+    alarm(REPORT_PART_S);
     if (memcheck_enabled) {
         RAW("\n------ TEST OF THE MEMORY ------\n");
         RAW(crashTestMemory()

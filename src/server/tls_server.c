@@ -56,7 +56,9 @@ static struct tlsSettings tlsServerSettings(void) {
                                 .session_cache_timeout_s = session_cache_timeout_s};
 }
 
-struct tlsContext *tlsServerAsClient(sds *err) {
+/* Makes a context for connections that the server opens, which the caller frees. On failure it returns NULL
+ * and sets *err. */
+static struct tlsContext *tlsServerAsClient(sds *err) {
     struct tlsSettings s = tlsServerSettings();
     s.peer = TLS_PEER_CHECKED;
     if (client_cert_file && client_key_file) {

@@ -12,9 +12,6 @@ bool tlsServerWanted(void);
  * and returns false. */
 bool tlsServerConfigure(void);
 struct tlsContext *tlsServerCurrent(void); /* NULL before tlsServerConfigure */
-/* Makes a context for connections that the server opens. The caller frees it. Returns NULL and sets
- * *err on failure. */
-struct tlsContext *tlsServerAsClient(sds *err);
 /* Returns the names of users that a client's certificate stands for, to be freed with
  * sdsfreesplitres, or NULL. */
 sds *tlsServerUsers(const struct connection *conn, int *count);

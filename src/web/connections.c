@@ -82,7 +82,7 @@ static void connectionsHurryTimer(void) {
     connectionsStartTimer(TURN_MS);
 }
 
-/* ---- Life ---- */
+/* ---- Opening and closing ---- */
 
 static void connectionsCloseOne(struct webConnection *w) {
     listRemove(&connections, &w->node);
@@ -275,7 +275,7 @@ static void connectionsOnWritable(struct connection *conn) {
     if (w->sent == sdslen(w->out)) connectionsAnswered(w);
 }
 
-/* ---- Time ---- */
+/* ---- Time-outs and turns ---- */
 
 static void connectionsTimedOut(struct webConnection *w) {
     if (w->state == READING && httpInRequest(w->reader)) {

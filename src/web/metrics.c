@@ -26,7 +26,7 @@
 #define DATABASES_SHOWN                                                                                      \
     128 /* if there are more databases, only those with keys are shown, up to this number */
 
-/* ---- What this server is ---- */
+/* ---- The server ---- */
 
 static void metricsLabel(struct exposition *e, struct infoView *info, const char *name, const char *field) {
     struct str value = infoViewGet(info, field);

@@ -56,7 +56,7 @@ static void surveyAddKey(void *priv, void *entry) {
     surveyAddLargest(o, bytes);
 }
 
-/* ---- Time ---- */
+/* ---- The scan ---- */
 
 static void surveyFinish(int64_t now_ms) {
     surveyFree(&last);
