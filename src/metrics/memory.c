@@ -405,7 +405,7 @@ static bool memoryApplyPurgeThread(const char **err) {
     return true;
 }
 
-void memoryStarted(void) {
+void memoryMarkStarted(void) {
     zmallocSetBackgroundThread(purge_thread); /* not earlier, as a thread does not survive daemonizing */
     startup = peak = zmallocUsedMemory();
 }

@@ -5,5 +5,5 @@
  * and the parts that modules report, registry/memory_report.h) and the rest, which is the users' data. */
 #pragma once
 
-void memoryInit(void);    /* directive, INFO fields, jobs */
-void memoryStarted(void); /* the server is ready: memory allocated from now on is the users' */
+void memoryInit(void);        /* directive, INFO fields, jobs */
+void memoryMarkStarted(void); /* the server is ready: memory allocated from now on is the users' */

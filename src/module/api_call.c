@@ -40,7 +40,7 @@ struct ValkeyModuleCallReply *vmCall(struct ValkeyModuleCtx *ctx, const char *cm
     bool read = callArgumentsParse(&a, cmdname, fmt, ap);
     va_end(ap);
     struct callOutcome outcome = {.what = CALL_FAILED, .error = EBADF};
-    if (read || (a.flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER && !moduleCallUser(ctx)))
+    if (read || (a.flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER && !moduleCallFindUser(ctx)))
         moduleCall(ctx, a.argv, a.argc, a.flags, &outcome);
     struct ValkeyModuleCallReply *r = apiCallMakeReply(ctx, &outcome, a.flags);
     callArgumentsFree(&a);

@@ -97,7 +97,7 @@ static void apiTypeDropTypes(struct module *m) {
 
 /* ---- Values ---- */
 
-struct value moduleValueMake(const struct ValkeyModuleType *type, void *value) {
+struct value moduleValueCreate(const struct ValkeyModuleType *type, void *value) {
     struct moduleValue *v = zmalloc(sizeof *v);
     *v = (struct moduleValue){type, value};
     return valuePtr(OBJ_MODULE, 0, v);
@@ -114,7 +114,7 @@ static struct moduleValue *apiTypeValueOfKey(struct ValkeyModuleKey *key) {
 
 int vmModuleTypeSetValue(struct ValkeyModuleKey *key, struct ValkeyModuleType *mt, void *value) {
     if (!moduleKeyIsWritable(key) || key->walk != WALK_NONE || !mt) return VALKEYMODULE_ERR;
-    dbSet(key->db, moduleKeyName(key), moduleValueMake(mt, value), false);
+    dbSet(key->db, moduleKeyName(key), moduleValueCreate(mt, value), false);
     return VALKEYMODULE_OK;
 }
 
@@ -233,7 +233,7 @@ static const char *apiTypeCopyHook(const struct object *o, const struct keyPlace
     void *made = methods->copy2 ? methods->copy2(&k, v->value) : methods->copy(k.from, k.to, v->value);
     apiTypeKeyContextFree(&k);
     if (!made) return "ERR module key failed to copy";
-    *copy = moduleValueMake(v->type, made);
+    *copy = moduleValueCreate(v->type, made);
     return NULL;
 }
 

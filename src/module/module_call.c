@@ -34,7 +34,7 @@
 
 /* ---- Checks ---- */
 
-struct aclUser *moduleCallUser(const struct ValkeyModuleCtx *ctx) {
+struct aclUser *moduleCallFindUser(const struct ValkeyModuleCtx *ctx) {
     if (ctx->user) return ctx->user->user;
     return ctx->client ? ctx->client->user : NULL;
 }
@@ -126,7 +126,7 @@ static struct client *moduleCallInnerClient(const struct ValkeyModuleCtx *ctx, u
         c->resp = 3;
     else if (flags & VALKEYMODULE_CALL_ARGV_RESP_AUTO)
         c->resp = ctx->thread_reply ? ctx->thread_reply->resp : outer ? outer->resp : 2;
-    if (flags & AS_USER) c->user = moduleCallUser(ctx);
+    if (flags & AS_USER) c->user = moduleCallFindUser(ctx);
     if (flags & OF_SCRIPT)
         moduleCallActForScript(c, flags);
     else if (flags & MAY_WAIT)
@@ -204,7 +204,7 @@ static void moduleCallRefuseWithoutUser(unsigned flags, struct callOutcome *outc
 void moduleCall(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigned flags,
                 struct callOutcome *outcome) {
     *outcome = (struct callOutcome){.what = CALL_FAILED, .resp = 2};
-    if (flags & AS_USER && !moduleCallUser(ctx)) {
+    if (flags & AS_USER && !moduleCallFindUser(ctx)) {
         moduleCallRefuseWithoutUser(flags, outcome);
         return;
     }

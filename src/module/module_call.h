@@ -32,7 +32,7 @@ void moduleCallTakeOutcome(struct client *c, struct callOutcome *outcome);
 unsigned moduleCallExcludedSinks(unsigned flags);
 /* Returns the user whose rights a call with the flag C has, or NULL. */
 struct aclUser;
-struct aclUser *moduleCallUser(const struct ValkeyModuleCtx *ctx);
+struct aclUser *moduleCallFindUser(const struct ValkeyModuleCtx *ctx);
 
 /* ---- Promises (module_call_promise.c) ---- */
 

@@ -266,7 +266,7 @@ enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct valu
                 type->module->name);
         return RDB_FAILED;
     }
-    *v = moduleValueMake(type, value);
+    *v = moduleValueCreate(type, value);
     return RDB_LOADED;
 }
 

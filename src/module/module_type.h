@@ -41,7 +41,7 @@ struct moduleValue {
 static inline struct moduleValue *moduleValueOf(const struct object *o) {
     return objectPtr(o);
 }
-struct value moduleValueMake(const struct ValkeyModuleType *type, void *value);
+struct value moduleValueCreate(const struct ValkeyModuleType *type, void *value);
 /* Frees the module's value. Any thread may call it. */
 void moduleValueFree(const struct ValkeyModuleType *type, void *value);
 

@@ -18,7 +18,7 @@ static void functionFcall(struct client *c, bool read_only) {
         return;
     }
     int keys;
-    if (!scriptKeyCount(c, &keys, "ERR Bad number of keys provided")) return;
+    if (!scriptParseKeyCount(c, &keys, "ERR Bad number of keys provided")) return;
     struct scriptCode code = {.engine = f->library->engine,
                               .name = f->name,
                               .kind = SCRIPT_FUNCTION,
@@ -83,7 +83,7 @@ void functionFlushCommand(struct client *c) {
     bool async;
     if (c->argc > 3) {
         replySubcommandError(c);
-    } else if (!scriptFlushMode(c, &async)) {
+    } else if (!scriptParseFlushMode(c, &async)) {
         replyError(c, "ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
     } else {
         functionsFlush(async);

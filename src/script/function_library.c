@@ -48,7 +48,7 @@ struct functionLibrary *functionLibraryCreate(struct str text, sds *error) {
     }
     int count;
     struct str body = text;
-    sds *words = scriptShebang(&body, &count);
+    sds *words = scriptSplitShebang(&body, &count);
     if (!words) {
         *error = sdsnew("ERR Invalid library metadata");
         return NULL;

@@ -149,7 +149,7 @@ static bool scriptCompile(struct cachedScript *s, struct str code, sds *error) {
 static struct cachedScript *scriptLoad(struct client *c, struct str text, bool keep) {
     struct cachedScript *s = zcalloc(1, sizeof *s);
     struct str code = text;
-    sds error = scriptReadShebang(&code, &s->flags, &s->engine);
+    sds error = scriptParseShebang(&code, &s->flags, &s->engine);
     if (error || !scriptCompile(s, code, &error)) {
         zfree(s);
         replyErrorSds(c, error);
@@ -181,7 +181,7 @@ static void scriptEval(struct client *c, struct cachedScript *s, int keys, bool 
 
 static void scriptEvalUndebugged(struct client *c, bool read_only) {
     int keys;
-    if (!scriptKeyCount(c, &keys, NULL)) return;
+    if (!scriptParseKeyCount(c, &keys, NULL)) return;
     struct cachedScript *s = hashtableFind(&by_text, c->argv[1]);
     if (!s) s = scriptLoad(c, c->argv[1], false);
     if (s) scriptEval(c, s, keys, read_only);
@@ -189,7 +189,7 @@ static void scriptEvalUndebugged(struct client *c, bool read_only) {
 
 static void scriptEvalText(struct client *c, bool read_only) {
     bool debugged =
-        __builtin_expect(debug_armed, 0) && scriptDebugArmed(c) && c->conn && !(c->flags & CLIENT_IN_EXEC);
+        __builtin_expect(debug_armed, 0) && scriptDebugIsArmed(c) && c->conn && !(c->flags & CLIENT_IN_EXEC);
     if (debugged && !scriptDebugBegin(c, c->argv[1])) return;
     scriptEvalUndebugged(c, read_only);
     if (debugged) scriptDebugEnd();
@@ -198,12 +198,12 @@ static void scriptEvalText(struct client *c, bool read_only) {
 /* An argument that cannot be a SHA-1 is not found, before the number of keys is checked. */
 static void scriptEvalSha(struct client *c, bool read_only) {
     int keys;
-    if (__builtin_expect(debug_armed, 0) && scriptDebugArmed(c)) {
+    if (__builtin_expect(debug_armed, 0) && scriptDebugIsArmed(c)) {
         replyError(c, "ERR Please use EVAL instead of EVALSHA for debugging");
         return;
     }
     bool is_name = c->argv[1].len == SHA_LEN;
-    if (is_name && !scriptKeyCount(c, &keys, NULL)) return;
+    if (is_name && !scriptParseKeyCount(c, &keys, NULL)) return;
     struct cachedScript *s = is_name ? scriptFindBySha(c->argv[1]) : NULL;
     if (s)
         scriptEval(c, s, keys, read_only);
@@ -218,7 +218,7 @@ uint64_t evalFlags(const struct client *c, uint64_t command_flags) {
     const struct cachedScript *s = hashtableFind(&by_text, code);
     unsigned flags = s ? s->flags : 0;
     struct scriptEngine *engine;
-    sds error = s ? NULL : scriptReadShebang(&code, &flags, &engine);
+    sds error = s ? NULL : scriptParseShebang(&code, &flags, &engine);
     if (error) flags = 0; /* EVAL will reply it */
     sdsfree(error);
     return flags & SCRIPT_SHEBANG ? scriptCommandFlags(flags, command_flags) : command_flags;
@@ -335,14 +335,14 @@ static void scriptEmptyCache(void) {
     scripts_memory = 0;
 }
 
-bool scriptFlushMode(const struct client *c, bool *async) {
+bool scriptParseFlushMode(const struct client *c, bool *async) {
     *async = c->argc == 3 ? strIs(c->argv[2], "async") : lazyfree_lazy_user_flush;
     return c->argc == 2 || (c->argc == 3 && (*async || strIs(c->argv[2], "sync")));
 }
 
 void scriptFlushCommand(struct client *c) {
     bool async;
-    if (!scriptFlushMode(c, &async)) {
+    if (!scriptParseFlushMode(c, &async)) {
         replyError(c, "ERR SCRIPT FLUSH only support SYNC|ASYNC option");
         return;
     }

@@ -41,7 +41,7 @@ static struct armedClient *scriptDebugFindArmed(const struct client *c) {
     return NULL;
 }
 
-bool scriptDebugArmed(const struct client *c) {
+bool scriptDebugIsArmed(const struct client *c) {
     return scriptDebugFindArmed(c) != NULL;
 }
 
@@ -141,7 +141,7 @@ static void scriptDebugReapChildren(void) {
 
 void scriptDebugInit(void) {
     clientOnFree(scriptDebugDisarm);
-    ioClientKeepOnMainThread(scriptDebugArmed); /* sessions use the connection directly */
+    ioClientKeepOnMainThread(scriptDebugIsArmed); /* sessions use the connection directly */
     cronRegister(scriptDebugReapChildren, REAP_PERIOD_MS);
     scriptEngineOnRemove(scriptDebugForgetEngine);
 }

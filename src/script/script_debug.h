@@ -21,7 +21,7 @@ extern int debug_armed; /* number of armed clients: while it is 0, EVAL does not
 
 enum scriptDebugging scriptDebugArm(struct client *c, struct scriptEngine *e, bool sync);
 void scriptDebugDisarm(struct client *c);
-bool scriptDebugArmed(const struct client *c);
+bool scriptDebugIsArmed(const struct client *c);
 /* Begins a session. Returns false if it goes on in another process, or could not begin and an
  * error was replied. */
 bool scriptDebugBegin(struct client *c, struct str text);

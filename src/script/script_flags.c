@@ -29,7 +29,7 @@ uint64_t scriptCommandFlags(unsigned flags, uint64_t command_flags) {
 
 /* ---- The first line ---- */
 
-sds *scriptShebang(struct str *code, int *count) {
+sds *scriptSplitShebang(struct str *code, int *count) {
     const char *end = memchr(code->ptr, '\n', code->len);
     if (!end) return NULL;
     size_t len = (size_t)(end - code->ptr);
@@ -67,10 +67,10 @@ static sds scriptFlagsReadWords(sds *words, int count, unsigned *flags, struct s
     return scriptFlagsFindEngine(count ? words[0] + 2 : "", engine);
 }
 
-sds scriptReadShebang(struct str *code, unsigned *flags, struct scriptEngine **engine) {
+sds scriptParseShebang(struct str *code, unsigned *flags, struct scriptEngine **engine) {
     if (code->len < 2 || memcmp(code->ptr, "#!", 2)) return scriptFlagsFindEngine("lua", engine);
     int count = 0;
-    sds *words = scriptShebang(code, &count);
+    sds *words = scriptSplitShebang(code, &count);
     if (!words && !memchr(code->ptr, '\n', code->len)) return sdsnew("ERR Invalid script shebang");
     if (!words) return sdsnew("ERR Invalid engine in script shebang");
     *flags |= SCRIPT_SHEBANG;

@@ -24,13 +24,13 @@
 /* Runs the code for c and replies. The arguments of c from the fourth on are `keys` keys, then the others. */
 void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only);
 /* Parses the third argument of c, the number of keys that follow. Returns false after replying an error. */
-bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number);
+bool scriptParseKeyCount(struct client *c, int *keys, const char *not_a_number);
 void scriptRunInit(void); /* fills the rules of admission for commands that scripts call */
 
 /* ---- script.c ---- */
 /* Parses the mode of SCRIPT FLUSH and FUNCTION FLUSH, or takes the directive's. Returns false if it is
  * a syntax error. */
-bool scriptFlushMode(const struct client *c, bool *async);
+bool scriptParseFlushMode(const struct client *c, bool *async);
 
 /* ---- script_flags.c ---- */
 const char *scriptFlagName(int bit);
@@ -40,7 +40,7 @@ unsigned scriptFlagByName(struct str name, bool any_case);
 uint64_t scriptCommandFlags(unsigned flags, uint64_t command_flags);
 /* Splits the first line into words and advances *code to its newline, which is kept for correct line
  * numbers. Returns NULL if no newline is found or quotes are unbalanced. */
-sds *scriptShebang(struct str *code, int *count);
+sds *scriptSplitShebang(struct str *code, int *count);
 /* Parses the first line of a script if it begins with "#!". The engine is Lua unless the line names one.
  * Returns NULL or an error, which the caller frees. */
-sds scriptReadShebang(struct str *code, unsigned *flags, struct scriptEngine **engine);
+sds scriptParseShebang(struct str *code, unsigned *flags, struct scriptEngine **engine);

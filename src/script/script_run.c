@@ -116,7 +116,7 @@ void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bo
     scriptRunEndRun(c);
 }
 
-bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number) {
+bool scriptParseKeyCount(struct client *c, int *keys, const char *not_a_number) {
     int64_t n;
     if (!argLongLong(c, c->argv[2], &n, not_a_number)) return false;
     if (n > c->argc - 3) {

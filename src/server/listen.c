@@ -287,7 +287,7 @@ void listenStart(void) {
     listenWarnAboutBacklog();
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     listenOpenOrExit(&tcp);
-    if (tlsServerWanted() && !tlsServerConfigure()) {
+    if (tlsServerIsWanted() && !tlsServerConfigure()) {
         serverLog(LL_WARNING, "TLS could not be configured, so the server exits");
         exit(1);
     }

@@ -409,9 +409,9 @@ static void mainRunSentinel(void) {
     ioThreadsBegin();
     listenStart();
     webStart();
-    memoryStarted();
+    memoryMarkStarted();
     sentinelStart();
-    processReady();
+    processNotifyReady();
     aeMain(server_el);
 }
 
@@ -429,7 +429,7 @@ static void mainRunServer(void) {
     listenStart();
     webStart();
     clusterStart();
-    memoryStarted();
+    memoryMarkStarted();
     replicationBegin();
     serverLog(LL_NOTICE, "The server is set up");
     if (aofEnabled()) {
@@ -438,7 +438,7 @@ static void mainRunServer(void) {
         aofStartupOff();
         snapshotLoadAtStart();
     }
-    processReady();
+    processNotifyReady();
     listenAnnounce();
     replicationStart();
     clusterDataLoaded();

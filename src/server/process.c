@@ -350,14 +350,14 @@ void processStart(void) {
     cpulistApply(server_cpulist); /* threads inherit it */
 }
 
-void processReady(void) {
+void processNotifyReady(void) {
     title_ready = true;
     processShowTitle(processProgram());
     processNotifySystemd("STATUS=Ready to accept connections\nREADY=1\n");
     if (supervised == SUPERVISED_UPSTART) processStopForUpstart();
 }
 
-void processStopping(void) {
+void processNotifyStopping(void) {
     if (pidfile_written) serverLog(LL_NOTICE, "The pid file is deleted");
     processRemovePidFile();
     processNotifySystemd("STOPPING=1\n");

@@ -13,9 +13,9 @@ void processLogStart(void);       /* opens the log that the configuration names 
 void processStart(void);          /* then: daemonize, pid file */
 /* Shows the logo if a terminal is attached or always-show-logo is set. Returns whether it was shown. */
 bool processShowLogo(void);
-void processReady(void);         /* clients are served: informs the supervisor, sets the title */
-void processStopping(void);      /* informs the supervisor, removes the pid file */
-void processRemovePidFile(void); /* async-signal-safe */
+void processNotifyReady(void);    /* clients are served: informs the supervisor, sets the title */
+void processNotifyStopping(void); /* informs the supervisor, removes the pid file */
+void processRemovePidFile(void);  /* async-signal-safe */
 /* Sets the title that ps and top show, cut to the space there is (process_title.c). */
 void processSetTitle(const char *title);
 

@@ -164,7 +164,7 @@ static bool shutdownFinish(int flags, uint64_t offset) {
     clientsWritePending();
     ioThreadsEnd();
     clientsWritePending(); /* of clients that were on their way back from I/O threads */
-    processStopping();
+    processNotifyStopping();
     listenStop();
     webStop();
     bioStop();

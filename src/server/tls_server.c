@@ -120,7 +120,7 @@ bool tlsServerConfigure(void) {
     return false;
 }
 
-bool tlsServerWanted(void) {
+bool tlsServerIsWanted(void) {
     return in_use();
 }
 

@@ -7,7 +7,7 @@
 /* Registers the directives; in a build without TLS only tls-replication and tls-cluster. `wanted` tells
  * whether other modules use TLS. */
 void tlsServerRegister(bool (*wanted)(void));
-bool tlsServerWanted(void);
+bool tlsServerIsWanted(void);
 /* Makes the context from the directives. On failure it logs the reason, keeps the old context
  * and returns false. */
 bool tlsServerConfigure(void);

@@ -36,7 +36,7 @@ static bool accessMayRun(const struct aclUser *user, const struct str *argv, int
     return may;
 }
 
-bool accessMay(const struct access *access, const struct str *argv, int argc, int db) {
+bool accessAllows(const struct access *access, const struct str *argv, int argc, int db) {
     return access->user && accessMayRun(access->user, argv, argc, db);
 }
 
@@ -128,7 +128,7 @@ static struct access accessAnonymous(const struct httpRequest *q, bool local) {
     return accessAsUser(aclDefaultUser());
 }
 
-struct access accessOf(const struct httpRequest *q, bool local_peer, struct str peer) {
+struct access accessCheck(const struct httpRequest *q, bool local_peer, struct str peer) {
     struct str header = sdsview(q->authorization), secret;
     bool local = local_peer && !q->forwarded;
     clientSetLabel(peer_client, CLIENT_NAME, peer);

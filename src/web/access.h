@@ -35,6 +35,6 @@ struct access {
 
 void accessInit(void);  /* metrics-user, metrics-token */
 void accessStart(void); /* after the configuration */
-struct access accessOf(const struct httpRequest *request, bool local_peer, struct str peer);
+struct access accessCheck(const struct httpRequest *request, bool local_peer, struct str peer);
 /* Tells whether the user may run this command in that database. argv[0] is its name. */
-bool accessMay(const struct access *access, const struct str *argv, int argc, int db);
+bool accessAllows(const struct access *access, const struct str *argv, int argc, int db);

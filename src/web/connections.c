@@ -182,9 +182,9 @@ static void connectionsServe(struct webConnection *w) {
     struct webAnswer a = {0};
     int64_t start = monotonicUs();
     sds peer = connPeerName(w->conn);
-    pageAnswer(q, connIsLocal(w->conn), sdsview(peer), &a);
+    pageMakeAnswer(q, connIsLocal(w->conn), sdsview(peer), &a);
     sdsfree(peer);
-    if (pageIsWork(q)) {
+    if (pageNeedsWork(q)) {
         int64_t now = monotonicUs();
         pause_until_us = now + PAUSE_FACTOR * (now - start);
     }
@@ -196,7 +196,7 @@ static void connectionsServe(struct webConnection *w) {
 /* Tells whether w may be answered now. The timer does not fire within a long script, but then no client is
  * kept waiting, either. */
 static bool connectionsIsTurn(const struct webConnection *w) {
-    return !pageIsWork(w->request) || call_running || monotonicUs() >= pause_until_us;
+    return !pageNeedsWork(w->request) || call_running || monotonicUs() >= pause_until_us;
 }
 
 /* ---- Input ---- */

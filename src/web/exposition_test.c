@@ -88,10 +88,10 @@ static void expositionTestInfo(void **state) {
     assert_true(infoViewNumber(&v, "os") == 0);
     assert_true(infoViewNumber(&v, "nothing") == 0);
     struct str db = infoViewGet(&v, "db0"), empty = infoViewGet(&v, "empty");
-    assert_true(strEq(infoPart(db, "keys"), STR("4")));
-    assert_true(strEq(infoPart(db, "expires"), STR("1")));
-    assert_null(infoPart(db, "key").ptr);
-    assert_null(infoPart(empty, "key").ptr);
+    assert_true(strEq(infoViewPart(db, "keys"), STR("4")));
+    assert_true(strEq(infoViewPart(db, "expires"), STR("1")));
+    assert_null(infoViewPart(db, "key").ptr);
+    assert_null(infoViewPart(empty, "key").ptr);
     infoViewClose(&v);
 }
 

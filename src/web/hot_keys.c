@@ -93,10 +93,10 @@ void hotKeysInit(void) {
 }
 
 void hotKeysWatch(void) {
-    watchOn(&watch);
+    watchKeepRunning(&watch);
 }
 
-const struct webHotKey *hotKeysNow(double *count) {
+const struct webHotKey *hotKeysCurrent(double *count) {
     *count = seen;
     return keys;
 }

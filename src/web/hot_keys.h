@@ -24,4 +24,4 @@ void hotKeysInit(void);
 /* Keeps sampling active for some seconds. */
 void hotKeysWatch(void);
 /* Returns all HOT_KEYS places in any order, and the number of recent samples. */
-const struct webHotKey *hotKeysNow(double *seen);
+const struct webHotKey *hotKeysCurrent(double *seen);

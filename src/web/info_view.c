@@ -52,10 +52,10 @@ struct str infoViewGet(struct infoView *v, const char *name) {
 double infoViewNumber(struct infoView *v, const char *name) {
     double number = 0;
     struct str value = infoViewGet(v, name);
-    return value.ptr && infoNumber(value, &number) ? number : 0;
+    return value.ptr && infoViewParseNumber(value, &number) ? number : 0;
 }
 
-struct str infoPart(struct str value, const char *name) {
+struct str infoViewPart(struct str value, const char *name) {
     size_t n = strlen(name);
     const char *end = value.ptr + value.len;
     for (const char *p = value.ptr, *comma; p < end; p = comma + 1) {
@@ -67,7 +67,7 @@ struct str infoPart(struct str value, const char *name) {
     return (struct str){0};
 }
 
-bool infoNumber(struct str text, double *number) {
+bool infoViewParseNumber(struct str text, double *number) {
     if (text.len && text.ptr[text.len - 1] == '%') text.len--;
     return string2d(text, number);
 }

@@ -27,6 +27,6 @@ struct str infoViewGet(struct infoView *v, const char *name);
 double infoViewNumber(struct infoView *v, const char *name);
 
 /* Returns the value of a part of "keys=4,expires=1"; ptr NULL: there is none. */
-struct str infoPart(struct str value, const char *name);
+struct str infoViewPart(struct str value, const char *name);
 /* Parses "42", "0.5" or "12.5%". Returns false for other texts. */
-bool infoNumber(struct str text, double *number);
+bool infoViewParseNumber(struct str text, double *number);

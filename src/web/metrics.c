@@ -111,9 +111,9 @@ static void metricsWriteParts(struct exposition *e, struct infoView *info, const
                               const char *label_name, const char *suffix, const char *part, double units) {
     for (int i = 0; i < info->count; i++) {
         struct str of = metricsMatchLine(&info->lines[i], prefix), value = {0};
-        if (of.ptr) value = infoPart(info->lines[i].value, part);
+        if (of.ptr) value = infoViewPart(info->lines[i].value, part);
         double number;
-        if (!value.ptr || !infoNumber(value, &number)) continue;
+        if (!value.ptr || !infoViewParseNumber(value, &number)) continue;
         metricOpen(e, suffix);
         metricLabel(e, label_name, of);
         metricValue(e, number / units);
@@ -291,13 +291,13 @@ static void metricsWriteReplicas(struct exposition *e, struct infoView *info, co
         if (!metricsIsReplicaLine(&info->lines[i])) continue;
         struct str value = info->lines[i].value;
         double number;
-        if (!infoNumber(infoPart(value, part), &number)) continue;
+        if (!infoViewParseNumber(infoViewPart(value, part), &number)) continue;
         if (!any) metricFamily(e, metric, METRIC_GAUGE, help);
         any = true;
         metricOpen(e, "");
-        metricLabel(e, "slave_ip", infoPart(value, "ip"));
-        metricLabel(e, "slave_port", infoPart(value, "port"));
-        metricLabel(e, "slave_state", infoPart(value, "state"));
+        metricLabel(e, "slave_ip", infoViewPart(value, "ip"));
+        metricLabel(e, "slave_port", infoViewPart(value, "port"));
+        metricLabel(e, "slave_state", infoViewPart(value, "state"));
         metricValue(e, number);
     }
 }
@@ -327,13 +327,13 @@ static void metricsWriteConfig(struct exposition *e, struct infoView *info, bool
 
 /* ---- The page ---- */
 
-sds metricsText(const struct metricsOptions *wanted) {
+sds metricsMakePage(const struct metricsOptions *wanted) {
     struct exposition e;
     struct infoView info;
     infoViewOpen(&info, infoText((struct str[]){STR("everything")}, 1));
     expositionStart(&e, wanted->openmetrics);
     metricsWriteInstance(&e, &info);
-    metricsFields(&e, &info);
+    metricsWriteFields(&e, &info);
     metricsWriteDatabases(&e, "db_keys", "Keys of each database.", metricsKeysOf);
     metricsWriteDatabases(&e, "db_keys_expiring", "Keys with an expiry of each database.", metricsExpiringOf);
     metricsWriteDatabases(&e, "db_avg_ttl_seconds", "Their mean time to live, by estimate.", metricsTtlOf);

@@ -21,7 +21,7 @@ struct metricsOptions {
 };
 
 /* Returns the page, which the caller frees. O(commands and directives), independent of the data. */
-sds metricsText(const struct metricsOptions *wanted);
+sds metricsMakePage(const struct metricsOptions *wanted);
 
 /* ---- For metrics_fields.c ---- */
-void metricsFields(struct exposition *e, struct infoView *info);
+void metricsWriteFields(struct exposition *e, struct infoView *info);

@@ -250,7 +250,7 @@ static const struct metricsField fields[] = {
 
 static void metricsFieldsWriteNumber(struct exposition *e, const struct metricsField *f, struct str value) {
     double number;
-    if (!infoNumber(value, &number)) return;
+    if (!infoViewParseNumber(value, &number)) return;
     metricFamily(e, f->metric, f->type, f->help);
     metricPlain(e, f->units ? number / f->units : number);
 }
@@ -287,6 +287,6 @@ static void metricsFieldsWriteField(struct exposition *e, const struct metricsFi
     metricsFieldsWriteNumber(e, f, value);
 }
 
-void metricsFields(struct exposition *e, struct infoView *info) {
+void metricsWriteFields(struct exposition *e, struct infoView *info) {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) metricsFieldsWriteField(e, &fields[i], info);
 }

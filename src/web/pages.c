@@ -39,12 +39,12 @@ static void pagesMetricsPage(const struct httpRequest *q, const struct access *a
     int64_t start = monotonicUs();
     struct metricsOptions wanted = {
         .openmetrics = pagesPrefersOpenMetrics(q->accept),
-        .config = accessMay(access, (struct str[]){STR("CONFIG"), STR("GET"), STR("*")}, 3, 0),
+        .config = accessAllows(access, (struct str[]){STR("CONFIG"), STR("GET"), STR("*")}, 3, 0),
         .scrapes = ++scrapes,
         .last_scrape_sec = last_scrape_sec,
     };
     a->type = wanted.openmetrics ? OPENMETRICS : PROMETHEUS;
-    a->body = metricsText(&wanted);
+    a->body = metricsMakePage(&wanted);
     a->headers = sdsnew("Vary: Accept\r\n");
     last_scrape_sec = (double)(monotonicUs() - start) / 1e6;
 }
@@ -57,7 +57,7 @@ static void pagesHealthPage(const struct httpRequest *q, const struct access *ac
 /* The state is public; the reasons are shown to users who may run INFO. */
 static void pagesReadyPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     (void)q;
-    sds reasons = readinessReasons();
+    sds reasons = readinessListReasons();
     bool ready = sdslen(reasons) == 0;
     a->status = ready ? 200 : 503;
     a->body = sdsnew(ready ? "ready\n" : "not ready\n");
@@ -68,7 +68,7 @@ static void pagesReadyPage(const struct httpRequest *q, const struct access *acc
 static void pagesStatsPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     (void)q;
     a->type = "application/json";
-    a->body = statsJson(access);
+    a->body = statsMakeJson(access);
 }
 
 /* Appends 'sha256-...' of a text in the page, so that the browser runs no other script. */
@@ -127,7 +127,7 @@ static const struct webPage *pagesFind(const struct httpRequest *q) {
     return NULL;
 }
 
-bool pageIsWork(const struct httpRequest *q) {
+bool pageNeedsWork(const struct httpRequest *q) {
     const struct webPage *page = pagesFind(q);
     return page && page->work;
 }
@@ -150,7 +150,7 @@ static void pagesRefuse(const struct access *access, struct webAnswer *a) {
     a->wrong_login = access->failed_login;
 }
 
-void pageAnswer(const struct httpRequest *q, bool local_peer, struct str peer, struct webAnswer *a) {
+void pageMakeAnswer(const struct httpRequest *q, bool local_peer, struct str peer, struct webAnswer *a) {
     const struct webPage *page = pagesFind(q);
     *a = (struct webAnswer){.status = 200, .type = TEXT};
     if (q->method == HTTP_METHOD_OTHER) {
@@ -159,7 +159,7 @@ void pageAnswer(const struct httpRequest *q, bool local_peer, struct str peer, s
         a->headers = sdsnew("Allow: GET, HEAD\r\n");
         return;
     }
-    struct access access = accessOf(q, local_peer, peer);
+    struct access access = accessCheck(q, local_peer, peer);
     a->granted = access.verdict == ACCESS_GRANTED;
     a->wrong_login = access.failed_login;
     if (!a->granted && !(page && page->open)) {

@@ -19,7 +19,7 @@ struct webAnswer {
 };
 
 /* Answers any request. */
-void pageAnswer(const struct httpRequest *request, bool local_peer, struct str peer,
-                struct webAnswer *answer);
+void pageMakeAnswer(const struct httpRequest *request, bool local_peer, struct str peer,
+                    struct webAnswer *answer);
 /* Tells whether the work of the answer grows with the server (its commands, directives, clients). */
-bool pageIsWork(const struct httpRequest *request);
+bool pageNeedsWork(const struct httpRequest *request);

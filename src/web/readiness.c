@@ -16,7 +16,7 @@ static const struct {
     {"rdb_last_bgsave_status", "ok", "rdb: the last snapshot has failed"},
 };
 
-sds readinessReasons(void) {
+sds readinessListReasons(void) {
     struct infoView info;
     sds reasons = sdsempty();
     static const struct str sections[] = {{"persistence", 11}, {"replication", 11}, {"cluster_info", 12}};

@@ -5,4 +5,4 @@
 #include "base/sds.h"
 
 /* Returns a line for each reason against it, or "". The caller frees it. */
-sds readinessReasons(void);
+sds readinessListReasons(void);

@@ -35,7 +35,7 @@
  * *reply, which the caller frees. */
 static bool statsRunCommand(const struct access *access, struct str *argv, int argc, sds *bytes,
                             struct respReply *reply) {
-    if (call_running || !accessMay(access, argv, argc, 0)) return false;
+    if (call_running || !accessAllows(access, argv, argc, 0)) return false;
     struct client *c = clientCreate(NULL);
     struct request r = {.argv = argv, .argc = argc, .cmd = commandLookup(argv, argc)};
     commandRun(c, &r, ORIGIN_DEBUG);
@@ -75,7 +75,7 @@ static sds statsInfoJson(sds s) {
 /* ---- Keys ---- */
 
 static bool statsMayName(const struct access *access, sds key, int db) {
-    return accessMay(access, (struct str[]){STR("MEMORY"), STR("USAGE"), sdsview(key)}, 3, db);
+    return accessAllows(access, (struct str[]){STR("MEMORY"), STR("USAGE"), sdsview(key)}, 3, db);
 }
 
 static sds statsTypeJson(sds s, int id, const struct surveyType *type) {
@@ -122,7 +122,7 @@ static int statsCompareHot(const void *a, const void *b) {
 
 static sds statsHotJson(sds s, const struct access *access) {
     double seen;
-    const struct webHotKey *keys = hotKeysNow(&seen), *order[HOT_KEYS];
+    const struct webHotKey *keys = hotKeysCurrent(&seen), *order[HOT_KEYS];
     for (int i = 0; i < HOT_KEYS; i++) order[i] = &keys[i];
     qsort(order, HOT_KEYS, sizeof *order, statsCompareHot);
     s = jsonOpen(jsonName(s, STR("hot")), '[');
@@ -238,10 +238,10 @@ static sds statsSlotsJson(sds s, const struct access *access) {
 /* ---- The whole answer ---- */
 
 static bool statsMay(const struct access *access, const char *a, const char *b, const char *c) {
-    return accessMay(access, (struct str[]){strOf(a), strOf(b), strOf(c ? c : "")}, c ? 3 : 2, 0);
+    return accessAllows(access, (struct str[]){strOf(a), strOf(b), strOf(c ? c : "")}, c ? 3 : 2, 0);
 }
 
-sds statsJson(const struct access *access) {
+sds statsMakeJson(const struct access *access) {
     bool clients_too = statsMay(access, "CLIENT", "LIST", NULL);
     sds s = jsonNameNumber(jsonOpen(sdsMakeRoomFor(sdsempty(), 32768), '{'), "now", (double)mstime());
     surveyWatch();
@@ -251,7 +251,7 @@ sds statsJson(const struct access *access) {
     s = jsonBool(jsonName(s, STR("slow")), statsMay(access, "COMMANDLOG", "GET", SLOW_SHOWN));
     s = jsonClose(jsonBool(jsonName(s, STR("clients")), clients_too), '}');
     s = statsInfoJson(s);
-    const struct survey *survey = surveyNow();
+    const struct survey *survey = surveyCurrent();
     s = statsSurveyJson(s, survey);
     s = statsLargestJson(s, survey, access);
     s = statsHotJson(s, access);

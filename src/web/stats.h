@@ -20,4 +20,4 @@
 
 struct access;
 
-sds statsJson(const struct access *access); /* the caller frees it; O(commands + clients) */
+sds statsMakeJson(const struct access *access); /* the caller frees it; O(commands + clients) */

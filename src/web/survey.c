@@ -94,9 +94,9 @@ void surveyInit(void) {
 }
 
 void surveyWatch(void) {
-    watchOn(&watch);
+    watchKeepRunning(&watch);
 }
 
-const struct survey *surveyNow(void) {
+const struct survey *surveyCurrent(void) {
     return have_last ? &last : &now;
 }

@@ -36,4 +36,4 @@ void surveyInit(void);
 /* Keeps the survey active for some seconds. */
 void surveyWatch(void);
 /* Returns the last complete survey, or the current one if there is none. */
-const struct survey *surveyNow(void);
+const struct survey *surveyCurrent(void);

@@ -17,7 +17,7 @@ static int64_t watchOnTimer(struct aeEventLoop *el, int64_t id, void *data) {
     return AE_NOMORE;
 }
 
-void watchOn(struct watch *w) {
+void watchKeepRunning(struct watch *w) {
     w->until_ms = monotonicUs() / 1000 + WATCH_LASTS_MS;
     if (w->runs) return;
     w->runs = true;

@@ -17,4 +17,4 @@ struct watch {
 };
 
 /* Starts the work, or extends its time. */
-void watchOn(struct watch *w);
+void watchKeepRunning(struct watch *w);

@@ -103,7 +103,7 @@ static void checkInfo(struct str bytes) {
     infoViewOpen(&v, text);
     for (int i = 0; i < v.count; i++) {
         serverAssert(v.lines[i].value.ptr + v.lines[i].value.len <= text + sdslen(text));
-        infoPart(v.lines[i].value, "a");
+        infoViewPart(v.lines[i].value, "a");
     }
     infoViewNumber(&v, "a");
     infoViewClose(&v);

@@ -98,9 +98,9 @@ static bool luaApiRunCommand(struct client *c, int argc) {
 
 /* Runs the command and prints it and its reply in a debugging session. */
 static void luaApiRunDebugged(struct client *c, int argc) {
-    luaDebugCall(arguments.argv, argc);
+    luaDebugPrintCall(arguments.argv, argc);
     bool ran = luaApiRunCommand(c, argc);
-    luaDebugReply(c, !ran);
+    luaDebugPrintReply(c, !ran);
 }
 
 /* Pushes the reply; returns true if it is an error. */
@@ -229,7 +229,7 @@ static int luaApiBreakpoint(lua_State *L) {
 }
 
 static int luaApiDebug(lua_State *L) {
-    luaDebugValues(L);
+    luaDebugPrintValues(L);
     return 0;
 }
 

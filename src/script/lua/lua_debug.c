@@ -21,7 +21,7 @@ bool luaDebugIsBreakpoint(int line) {
     return false;
 }
 
-void luaDebugSourceLine(int line) {
+void luaDebugPrintLine(int line) {
     if (line < 1 || line > lua_debug.line_count) return;
     const char *arrow = line == lua_debug.line ? "->" : "  ";
     debugLine("%s%c%-3d %s", arrow, luaDebugIsBreakpoint(line) ? '#' : ' ', line, lua_debug.lines[line - 1]);
@@ -53,7 +53,7 @@ static void luaDebugHook(lua_State *L, lua_Debug *ar) {
     }
     d->step = d->stop_at_next = false;
     debugLine("* Stopped at %d, stop reason = %s", d->line, reason);
-    luaDebugSourceLine(d->line);
+    luaDebugPrintLine(d->line);
     debugSend();
     luaDebugServe(L);
     d->resumed = ticksNow();
@@ -92,14 +92,14 @@ const struct scriptDebugger lua_debugger = {
 
 /* ---- Output of the script ---- */
 
-void luaDebugCall(const struct str *argv, int argc) {
+void luaDebugPrintCall(const struct str *argv, int argc) {
     if (!lua_debug.step) return;
     sds line = sdsnew("<command>");
     for (int i = 0; i < argc; i++) line = sdscatstr(sdscat(line, " "), argv[i]);
     debugLineTrimmed(line);
 }
 
-void luaDebugReply(struct client *c, bool refused) {
+void luaDebugPrintReply(struct client *c, bool refused) {
     if (!lua_debug.step) return;
     sds bytes = replyChainToSds(c);
     struct respReply reply = {0};
@@ -116,12 +116,12 @@ void luaDebugReply(struct client *c, bool refused) {
     sdsfree(bytes);
 }
 
-void luaDebugValues(lua_State *L) {
+void luaDebugPrintValues(lua_State *L) {
     if (!debug_session.on) return;
     sds line = sdscatprintf(sdsempty(), "<debug> line %d: ", lua_debug.line);
     for (int i = 1, n = lua_gettop(L); i <= n; i++) {
         if (i > 1) line = sdscat(line, ", ");
-        line = luaDebugValue(line, L, i);
+        line = luaDebugAppendValue(line, L, i);
     }
     debugLineTrimmed(line);
 }

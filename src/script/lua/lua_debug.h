@@ -23,13 +23,13 @@ extern struct luaDebug lua_debug;
 extern const struct scriptDebugger lua_debugger;
 
 /* ---- For redis.call, redis.breakpoint and redis.debug ---- */
-void luaDebugCall(const struct str *argv, int argc);
-void luaDebugReply(struct client *c,
-                   bool refused);  /* prints the reply in the client's chain, which stays there */
-void luaDebugValues(lua_State *L); /* prints all values on the stack */
+void luaDebugPrintCall(const struct str *argv, int argc);
+void luaDebugPrintReply(struct client *c,
+                        bool refused);  /* prints the reply in the client's chain, which stays there */
+void luaDebugPrintValues(lua_State *L); /* prints all values on the stack */
 
 /* ---- Within the debugger ---- */
 void luaDebugServe(lua_State *L); /* serves requests until the script continues */
 bool luaDebugIsBreakpoint(int line);
-void luaDebugSourceLine(int line);
-sds luaDebugValue(sds s, lua_State *L, int index); /* appends the value */
+void luaDebugPrintLine(int line);
+sds luaDebugAppendValue(sds s, lua_State *L, int index); /* appends the value */

@@ -32,7 +32,7 @@ static bool luaDebugCommandsAbort(lua_State *L, sds *argv, int argc) {
 
 static void luaDebugCommandsListAround(int64_t line, int64_t context) {
     for (int i = 1; i <= lua_debug.line_count; i++) {
-        if (i >= line - context && i <= line + context) luaDebugSourceLine(i);
+        if (i >= line - context && i <= line + context) luaDebugPrintLine(i);
     }
 }
 
@@ -81,7 +81,7 @@ static void luaDebugCommandsListBreakpoints(void) {
         return;
     }
     debugLine("%d breakpoints set:", d->breakpoint_count);
-    for (int i = 0; i < d->breakpoint_count; i++) luaDebugSourceLine(d->breakpoints[i]);
+    for (int i = 0; i < d->breakpoint_count; i++) luaDebugPrintLine(d->breakpoints[i]);
 }
 
 static bool luaDebugCommandsBreak(lua_State *L, sds *argv, int argc) {
@@ -109,7 +109,7 @@ static bool luaDebugCommandsBreak(lua_State *L, sds *argv, int argc) {
 static void luaDebugCommandsShowValue(lua_State *L, const char *name) {
     sds line = sdsnew("<value> ");
     if (name) line = sdscatprintf(line, "%s = ", name);
-    debugLineTrimmed(luaDebugValue(line, L, -1));
+    debugLineTrimmed(luaDebugAppendValue(line, L, -1));
     lua_pop(L, 1);
 }
 
@@ -166,7 +166,7 @@ static bool luaDebugCommandsTrace(lua_State *L, sds *argv, int argc) {
         lua_getinfo(L, "Snl", &ar);
         if (!strstr(ar.short_src, "user_script")) continue;
         debugLine("%s %s:", level ? "From" : "In", ar.name ? ar.name : "top level");
-        luaDebugSourceLine(ar.currentline);
+        luaDebugPrintLine(ar.currentline);
     }
     return false;
 }
@@ -198,7 +198,7 @@ static bool luaDebugCommandsEval(lua_State *L, sds *argv, int argc) {
     sdsfree(code);
     sdsfree(expression);
     if (ok && lua_pcall(L, 0, 1, 0) == 0)
-        debugLineTrimmed(luaDebugValue(sdsnew("<retval> "), L, -1));
+        debugLineTrimmed(luaDebugAppendValue(sdsnew("<retval> "), L, -1));
     else
         luaDebugCommandsShowError(L);
     lua_settop(L, top);

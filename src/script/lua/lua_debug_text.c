@@ -63,7 +63,7 @@ static sds luaDebugTextValue(sds s, lua_State *L, int depth) {
     }
 }
 
-sds luaDebugValue(sds s, lua_State *L, int index) {
+sds luaDebugAppendValue(sds s, lua_State *L, int index) {
     lua_pushvalue(L, index);
     s = luaDebugTextValue(s, L, 0);
     lua_pop(L, 1);

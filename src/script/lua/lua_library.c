@@ -2,9 +2,9 @@
 /* lua_library.c - loading a library of functions in Lua (see lua_private.h).
  *
  * All libraries share an interpreter and its globals, which are read-only: a library keeps state in local
- * variables. While its text runs, the globals are others (luaShowGlobals): they have nothing but `redis` and
- * `server` with register_function and the log, so that loading depends on nothing and has no effects.
- * Functions get the usual globals when they are called.
+ * variables. While its text runs, the globals are others (luaSetVisibleGlobals): they have nothing but
+ * `redis` and `server` with register_function and the log, so that loading depends on nothing and has no
+ * effects. Functions get the usual globals when they are called.
  *
  * A library keeps its compiled text (its `whole`), because applications load their library each time they
  * start, mostly an unchanged one, and compiling takes most of that time. Running the compiled text again
@@ -155,13 +155,13 @@ void luaLibraryVmReady(lua_State *L) {
     luaOpenLoadApi(L);
     lua_pushcfunction(L, luaLibraryRegisterFunction);
     lua_setfield(L, -2, "register_function");
-    luaPushStrict(L);
+    luaPushStrictMetatable(L);
     lua_setmetatable(L, -2);
     luaFreezeTable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "redis");
     lua_setfield(L, -2, "server");
-    luaPushStrict(L);
+    luaPushStrictMetatable(L);
     lua_setmetatable(L, -2);
     load_globals = luaL_ref(L, LUA_REGISTRYINDEX);
 }
@@ -212,12 +212,12 @@ bool luaLibraryRun(struct scriptCompilation *job, sds *error) {
     load_end = job->limit_ms ? ticksNow() + (uint64_t)job->limit_ms * 1000 * ticks_per_us : 0;
     lua_sethook(L, luaLibraryLimitHook, LUA_MASKCOUNT, LOAD_HOOK_PERIOD);
     lua_rawgeti(L, LUA_REGISTRYINDEX, load_globals);
-    luaShowGlobals(L);
+    luaSetVisibleGlobals(L);
     bool ok = luaLibraryCallText(L, error);
     loading = NULL;
     lua_settop(L, SLOT_LAST);
     lua_pushvalue(L, SLOT_GLOBALS);
-    luaShowGlobals(L);
+    luaSetVisibleGlobals(L);
     luaArmHook(L);
     luaClearErrorPlace();
     return ok;

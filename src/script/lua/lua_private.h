@@ -81,9 +81,9 @@ void luaVmInit(void);
 /* ---- lua_sandbox.c ---- */
 lua_State *luaVmCreate(enum scriptKind kind);
 /* Makes the table on top the globals that scripts see, and pops it. */
-void luaShowGlobals(lua_State *L);
+void luaSetVisibleGlobals(lua_State *L);
 /* Pushes a metatable that makes reading an absent field an error. */
-void luaPushStrict(lua_State *L);
+void luaPushStrictMetatable(lua_State *L);
 /* Compiles source text; bytecode is a syntax error. Pushes the function and returns true, or pushes the
  * message and returns false. */
 bool luaCompileText(lua_State *L, struct str text, const char *chunkname);

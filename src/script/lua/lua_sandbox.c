@@ -502,7 +502,7 @@ static void luaSandboxHideStringMetatable(lua_State *L) {
     lua_pop(L, 2);
 }
 
-void luaPushStrict(lua_State *L) {
+void luaPushStrictMetatable(lua_State *L) {
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, luaSandboxRefuseUnknownGlobal);
     lua_setfield(L, -2, "__index");
@@ -511,7 +511,7 @@ void luaPushStrict(lua_State *L) {
 /* Makes a view of the new globals, which are on top, the environment of all chunks. The real table stays
  * on the stack. */
 static void luaSandboxInstallGlobals(lua_State *L) {
-    luaPushStrict(L);
+    luaPushStrictMetatable(L);
     lua_pushvalue(L, -1);
     lua_setmetatable(L, -3);
     luaFreezeTable(L);
@@ -524,7 +524,7 @@ static void luaSandboxInstallGlobals(lua_State *L) {
     lua_replace(L, LUA_GLOBALSINDEX);
 }
 
-void luaShowGlobals(lua_State *L) {
+void luaSetVisibleGlobals(lua_State *L) {
     lua_getmetatable(L, LUA_GLOBALSINDEX);
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, "__index");
