@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable.c - see hashtable.h for the layout and the idea. This page has what the header leaves out.
+/* hashtable.c - creation, lookup and change. The layout and the idea are in hashtable.h; this comment
+ * adds the details.
  *
  * Salted hash:   | position: 48 | unused: 16 |        position:  | depth | fine: home and tag | .. |
  *
- * The salt stands for an odd factor of the hash: a permutation that keeps nothing of the order.
+ * The salt gives an odd factor for the hash: a permutation that keeps nothing of the order.
  *
- * Invariants, checked by hashtableVerify: an entry with home h is counted once in the overflow of each bucket
- * that its probe passes; a bucket that holds one from far away is marked as such (OVERFLOW_FAR) until the
- * array is replaced, and of all others the entries' positions are known by htSubOfSlot.
+ * Invariants, checked by hashtableVerify: an entry with home h is counted once in the overflow of each
+ * bucket that its probe passes. A bucket with an entry from far away is marked (OVERFLOW_FAR) until the
+ * array is replaced; in all other buckets htSubOfSlot computes the entries' positions.
  *
- * A probe goes over the buckets near its home, as many as tell positions (2 to 15; htNearOf), then over all
- * others of its segment in steps of the golden section:
+ * A probe visits the buckets near its home, as many as positions can be computed for (2 to 15;
+ * htNearOf), then all others of its segment in steps of the golden section:
  *
  *     home, +1, +2, .. +near-1, home + s, home + 2s, ...      s is about 0.618 n; each bucket once
  *
- * The near ones are cheap. But when one part of the positions has more entries than buckets (a client that
- * knows the order by scanning can choose what to keep), full buckets join to runs as long as that part, and
- * to look behind them one by one would be quadratic; the steps lead to where there is room at once. With c
- * times the entries that are due to it, a home's probes take some c buckets, as a chain would.
+ * The near ones are cheap. But when one part of the positions has more entries than buckets (a client
+ * that learns the order by scanning can choose which entries to keep), full buckets form runs as long as
+ * that part, and passing them one by one would be quadratic; the golden steps reach buckets with space
+ * at once. With c times the average number of entries, a home's probes take some c buckets, as a chain
+ * would.
  *
- * While paused (iterators, scans) nothing may move. Then a segment may fill to 100%, and when that is not
- * enough it is lengthened: its array is copied to one twice as long, each entry keeping bucket and slot, the
- * home of a key still being counted in the old number of buckets. The buckets of the tail come last in every
- * probe. Probes are as long as the segment by then, so the last resume moves its entries to a fitting one.
+ * While the table is paused (iterators, scans), entries do not move. Then a segment may fill to 100%,
+ * and when that is not enough it gets a tail: its array is copied to one twice as long, each entry keeps
+ * bucket and slot, and homes are still computed with the old number of buckets. The buckets of the tail
+ * come last in every probe. Probes are then as long as the segment, so the last resume moves its entries
+ * to an array of suitable size.
  *
- * The parts: here life, lookup and change; hashtable_resize.c, when and how tables grow and shrink;
- * hashtable_walk.c, scans, iterators and random picks; hashtable_check.c, what tests and operators see. */
+ * The other parts: hashtable_resize.c grows and shrinks tables; hashtable_walk.c has scans, iterators
+ * and random picks; hashtable_check.c has statistics and verification. */
 #include "ds/hashtable_private.h"
 
 #define PROGRESS_EVERY 65536
 
 /* --- Probes --- */
 
-/* The step has no factor in common with n (an allowed count has no prime factors but 2, 3, 5 and 7), so n
- * steps visit each bucket once, and at each moment the visited buckets are spread evenly over the n. */
+/* Returns the step. It has no factor in common with n (an allowed count has no prime factors but 2, 3, 5
+ * and 7), so n steps visit each bucket once, and at each moment the visited buckets are spread evenly
+ * over the n. */
 uint32_t hashtableGoldenStep(uint32_t n) {
     uint32_t step = (uint32_t)((uint64_t)n * 618 / 1000) | 1;
     while (n > 2 && (step % 3 == 0 || step % 5 == 0 || step % 7 == 0)) step += 2;
@@ -49,7 +53,7 @@ __attribute__((noinline)) bool hashtableProbeFar(const segment *s, struct probe 
     uint32_t near = htNearOf(s), step = hashtableGoldenStep(n);
     if (p->passed == near) p->at = p->home;
     do p->at = p->at < n - step ? p->at + step : p->at - (n - step);
-    while ((p->at < p->home ? p->at + n : p->at) - p->home < near); /* has been there */
+    while ((p->at < p->home ? p->at + n : p->at) - p->home < near); /* skips buckets already visited */
     return true;
 }
 
@@ -66,7 +70,7 @@ __attribute__((noinline)) bool hashtableFindBehindHome(const hashtable *ht, stru
 }
 
 static inline void hashtableCountOne(bucket *b, int by) {
-    if (htOverflowOf(b) == OVERFLOW_MAX) return; /* saturated: no longer known */
+    if (htOverflowOf(b) == OVERFLOW_MAX) return; /* a saturated count is no longer exact */
     b->overflow = (uint8_t)(b->overflow + by);
 }
 
@@ -85,7 +89,7 @@ void hashtableNotePassed(const segment *s, const struct probe *p) {
     hashtableCountPassed(s, p->home, p->passed, 1);
 }
 
-/* --- Life --- */
+/* --- Creating and freeing --- */
 
 void hashtableInit(hashtable *ht, const struct hashtableType *type) {
     hashtableInitSalted(ht, type, (uint32_t)(randomU64() >> 40));
@@ -155,13 +159,13 @@ struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t ha
     return htFindPlace(ht, key, NULL, hash, &p) ? &p.bucket->slots[p.slot] : NULL;
 }
 
-/* --- By a descriptor --- */
+/* --- Lookup by a descriptor --- */
 
 static inline const bucket *hashtableSingleBucket(uint64_t descriptor) {
     return (const bucket *)(uintptr_t)(descriptor << 16 >> 16);
 }
 
-/* A table of one bucket: it is the home of every key. */
+/* Computes the sub in a table of one bucket, which is the home of every key. */
 static inline uint32_t hashtableSubOfSingle(uint64_t salted) {
     return htWithTag((uint32_t)(salted >> (64 - FINE_LEAST)));
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable_bucket.h - one bucket of the hash table: a cache line of 9 tags, an overflow byte, 9 slots. For
- * hashtable*.c and nobody else.
+/* hashtable_bucket.h - one bucket of the hash table: a cache line of 9 tags, an overflow byte, 9 slots.
+ * Private to hashtable*.c.
  *
  *     byte  0 ...... 8   9          10 .. 15  16 .. 21        58 .. 63
  *          | 9 tags   | overflow  | slot 0  | slot 1  | ... | slot 8  |      tag 0: the slot is empty
  *
  *     overflow:  | far: 1 | count: 7 |
- *     slot:      48 bits, an entry's address; it is a multiple of 8, so the low 3 bits are free for others
+ *     slot:      48 bits, an entry's address; it is a multiple of 8, so the low 3 bits are free for other data
  *
  * A tag and these 3 bits are the low 11 bits of the position that gave the entry its home; see
- * hashtable_private.h. They are kept and given back here as they come.
+ * hashtable_private.h. Functions here only store and return them.
  *
- * All tags are compared at once: by SSE2, by NEON, or by arithmetic on words, which is there always, so that
- * tests can compare it with the others, and which -DHASHTABLE_PLAIN makes all others use. The result is a
- * set of slots, to be gone through with htSlotOfBit:
+ * All tags are compared at once: by SSE2, by NEON, or by arithmetic on words. The latter is always
+ * compiled, so that tests can compare the results; -DHASHTABLE_PLAIN makes all code use it. The result
+ * is a set of slots, which htSlotOfBit iterates over:
  *
  *     for (slotSet set = htUsedSlots(b); set; set &= set - 1) ... htSlotOfBit(set) ...
  *
- * Leak checkers see no pointers in words of 48 bits. For them (-DLEAK_CHECKED) a bucket is larger and holds
- * its entries' addresses a second time, as they are; nothing reads them. */
+ * Leak checkers see no pointers in words of 48 bits. For them (-DLEAK_CHECKED) a bucket is larger and
+ * holds its entries' addresses a second time, as plain pointers that are never read. */
 #pragma once
 
 #include <stdalign.h>
@@ -40,7 +40,7 @@
 #define SLOTS        HASHTABLE_BUCKET_SLOTS
 #define OVERFLOW_FAR 0x80
 #define OVERFLOW_MAX 0x7f
-#define SPARE_BITS   3 /* of a slot */
+#define SPARE_BITS   3 /* bits of a slot */
 #define TAG_BITS     8
 
 struct hashtableBucket {
@@ -75,7 +75,7 @@ static inline uint32_t htMatchTagPlain(const bucket *b, uint8_t tag) {
     uint64_t eight;
     memcpy(&eight, b->tags, sizeof(eight));
     uint64_t differing = eight ^ tag * ones;
-    uint64_t equal = ~(((differing & low) + low) | differing | low); /* 0x80 for each that is */
+    uint64_t equal = ~(((differing & low) + low) | differing | low); /* 0x80 for each equal tag */
     uint32_t bits = (uint32_t)((equal >> 7) * 0x0102040810204080ULL >> 56);
     return bits | (uint32_t)(b->tags[8] == tag) << 8;
 }
@@ -148,7 +148,7 @@ static inline void htClearSlot(bucket *b, unsigned i) {
 }
 
 static inline void htClearBucket(bucket *b) {
-    memset(b, 0, 16); /* tags and overflow; what is read with them is defined, too */
+    memset(b, 0, 16); /* tags and overflow, and bytes that are read with them */
 }
 
 /* --- Overflow --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable_check.c - part of hashtable.h: what tests and operators see of a table. */
+/* hashtable_check.c - statistics and verification of a table. Part of hashtable.h. */
 #include "ds/hashtable_private.h"
 
 /* --- Figures --- */
@@ -99,7 +99,8 @@ static void hashtableCheckVerifySegment(hashtable *ht, const segment *s) {
     zfree(passed);
 }
 
-/* Each segment has 2^(bits - depth) entries of the directory, from a multiple of that number on. */
+/* Checks that each segment has 2^(bits - depth) entries of the directory, from a multiple of that number
+ * on. */
 static void hashtableCheckVerifyDirectory(hashtable *ht) {
     uint32_t deepest = 0;
     uint64_t homes = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable_private.h - what the parts of the hash table share: bits, buckets, probes, finding and placing.
- * For hashtable*.c and nobody else; the drawing of the whole is in hashtable.h, what it does not tell in
- * hashtable.c. */
+/* hashtable_private.h - what the parts of the hash table share: bits, buckets, probes, finding and
+ * placing. Private to hashtable*.c. hashtable.h has the layout and the idea, hashtable.c the details. */
 #pragma once
 
 #include "base/random.h"
@@ -10,9 +9,9 @@
 #include "ds/hashtable_bucket.h"
 #include "ds/scan_cursor.h"
 
-#define KEPT_BITS     (TAG_BITS + SPARE_BITS) /* of the position, with each entry */
-#define FETCH_ENTRIES 4                       /* so many buckets ahead of a walk are entries fetched, */
-#define FETCH_BUCKETS 8                       /* and buckets */
+#define KEPT_BITS     (TAG_BITS + SPARE_BITS) /* bits of its position that each entry keeps */
+#define FETCH_ENTRIES 4                       /* how many buckets ahead of a walk entries are prefetched */
+#define FETCH_BUCKETS 8                       /* how many buckets ahead of a walk buckets are prefetched */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -23,7 +22,7 @@ static inline uint64_t htSalted(const hashtable *ht, uint64_t hash) {
     return hash * hashtableSaltFactor(ht->salt);
 }
 
-/* gcc takes a function that only prefetches for one without any effect and drops its calls; the empty asm
+/* gcc drops calls of functions that only prefetch, since they seem to have no effect; the empty asm
  * prevents that. */
 static inline void htPrefetchLine(const void *p) {
     __builtin_prefetch(p);
@@ -55,8 +54,8 @@ static inline bool htHasKey(const struct hashtableType *type, const void *entry,
 
 /* --- Segments --- */
 
-/* Returns the segment of a salted hash, or of a position in the upper bits; or a copy of it that is good
- * for lookups. */
+/* Returns the segment of a salted hash, or of a position in the upper bits; or a copy of it that is
+ * sufficient for lookups. */
 static inline const segment *htAnySegmentOf(const hashtable *ht, uint64_t salted) {
     return ht->shift ? &ht->segments[salted >> ht->shift] : &ht->one;
 }
@@ -68,7 +67,7 @@ static inline segment *htSegmentOf(const hashtable *ht, uint64_t salted) {
 }
 
 static inline bool htHasTable(const hashtable *ht) {
-    return ht->one.table != NULL; /* or the directory, which lies there */
+    return ht->one.table != NULL; /* or the directory, which shares its memory */
 }
 
 /* Returns the number of entries of the directory; 1 for a single segment. */
@@ -76,7 +75,7 @@ static inline uint32_t htDirectorySize(const hashtable *ht) {
     return 1U << ht->bits;
 }
 
-/* Returns the segment that starts at entry i of the directory; NULL: none does. */
+/* Returns the segment that starts at entry i of the directory; NULL if none does. */
 static inline segment *htSegmentAt(const hashtable *ht, uint32_t i) {
     segment *s = ht->bits ? &ht->segments[i] : (segment *)&ht->one;
     return s->back ? NULL : s;
@@ -122,18 +121,18 @@ static inline uint32_t htLengthOf(const segment *s) {
 
 /* --- Subs: what a segment uses of a position --- */
 
-/* The `fine` bits of the position behind the depth. The home is (sub * n) >> fine, the tag the low 8 bits; it
- * must not be 0, so there are no subs that end in 8 zero bits: they are taken for the next one.
+/* A sub is the `fine` bits of the position after the depth. The home is (sub * n) >> fine, the tag the
+ * low 8 bits. A tag must not be 0, so subs that end in 8 zero bits are replaced by the next one.
  *
  *     sub:   | known from the bucket | spare: 3 | tag: 8 |
  *
- * fine is 11 for less than 8 buckets, 13 for less than 32, 15 for less than 256 ... So a home has 128 to 1024
- * subs (2048 in a single bucket), and with those of its neighbours before (htNearOf) 2048 at most: when it is
- * known that the home of an entry is its bucket or one of these, 11 bits tell the sub. Of tables of many
- * segments nearly all have 64 to 255 buckets, and so one `fine`. */
+ * fine is 11 for less than 8 buckets, 13 for less than 32, 15 for less than 256 ... So a home has 128 to
+ * 1024 subs (2048 in a single bucket), and together with its neighbours before it (htNearOf) 2048 at
+ * most: if the home of an entry is its bucket or one of these, 11 bits determine the sub. In tables of
+ * many segments nearly all segments have 64 to 255 buckets, and so the same `fine`. */
 #define NEAR_MOST  15
 #define FINE_LEAST KEPT_BITS
-#define FINE_MOST  23 /* for arrays that only an attacker has */
+#define FINE_MOST  23 /* for arrays that only an attacker can cause */
 
 static inline unsigned htFineFor(uint32_t n) {
     if (n < 256) return n < 8 ? FINE_LEAST : n < 32 ? FINE_LEAST + 2 : FINE_LEAST + 4;
@@ -162,19 +161,19 @@ static inline uint64_t htWordOf(const void *entry, uint32_t sub) {
     return (uintptr_t)entry | (sub >> TAG_BITS & ((1U << SPARE_BITS) - 1));
 }
 
-/* Returns the first sub of the home behind this one. */
+/* Returns the first sub of the next home. */
 static inline uint32_t htSubsEnd(const segment *s, uint32_t home) {
     return (uint32_t)(((((uint64_t)home + 1) << s->fine) + s->buckets - 1) / s->buckets);
 }
 
-/* Returns how many buckets of a probe are neighbours: as many as have no more subs than 11 bits
- * distinguish, 2 to 15 (1 of 1). */
+/* Returns how many buckets of a probe are neighbours: 2 to 15 (1 of 1), limited by the number of subs
+ * that 11 bits distinguish. */
 static inline uint32_t htNearOf(const segment *s) {
     uint32_t near = s->buckets >> (s->fine - KEPT_BITS);
     return near < NEAR_MOST ? near : NEAR_MOST;
 }
 
-/* Tells whether the subs of all entries of bucket i are known without reading the entries. */
+/* Returns whether the subs of all entries of bucket i are known without reading the entries. */
 static inline bool htKnowsSubs(const segment *s, uint32_t i) {
     return i < s->buckets && !(s->table[i].overflow & OVERFLOW_FAR);
 }
@@ -188,9 +187,9 @@ static inline uint32_t htSubOfSlot(const segment *s, uint8_t tag, uint64_t word,
 
 /* --- Probes --- */
 
-/* The order in which buckets are tried for a home; see hashtable.c. */
+/* A probe visits the buckets for a home in a fixed order; see hashtable.c. */
 struct probe {
-    uint32_t home, at, passed; /* the bucket it is at, how many it has passed */
+    uint32_t home, at, passed; /* its home, the current bucket, number of buckets passed */
 };
 
 static inline struct probe htProbeFrom(uint32_t home) {
@@ -199,7 +198,7 @@ static inline struct probe htProbeFrom(uint32_t home) {
 
 bool hashtableProbeFar(const segment *s, struct probe *p);
 
-/* Goes on to the next bucket; false when there is none. */
+/* Moves to the next bucket; false when there is none. */
 static inline bool htProbeNext(const segment *s, struct probe *p) {
     uint32_t n = s->buckets;
     if (unlikely(++p->passed >= n || p->passed >= htNearOf(s))) return hashtableProbeFar(s, p);
@@ -209,7 +208,7 @@ static inline bool htProbeNext(const segment *s, struct probe *p) {
 
 /* --- Finding --- */
 
-/* Where an entry sits, and how many buckets its probe passes. */
+/* The place of an entry, and how many buckets its probe passes. */
 struct probePlace {
     const segment *segment; /* or a copy */
     bucket *bucket;
@@ -217,9 +216,9 @@ struct probePlace {
     unsigned slot;
 };
 
-/* Looks in the probe's bucket for the entry with this key, or, when `which` is given, for that very
- * pointer. Entries in their home mostly have equal spare bits, which are not worth a comparison there
- * (`guest`: any other bucket). */
+/* Searches the probe's bucket for the entry with this key, or, if `which` is not NULL, for that pointer.
+ * Spare bits are compared only outside the home bucket (`guest`), since most entries in their home have
+ * equal ones. */
 static inline __attribute__((always_inline)) bool htFindInBucket(const struct hashtableType *type,
                                                                  struct str key, const void *which,
                                                                  const bucket *b, uint32_t sub, bool guest,
@@ -236,7 +235,8 @@ static inline __attribute__((always_inline)) bool htFindInBucket(const struct ha
 bool hashtableFindBehindHome(const hashtable *ht, struct str key, const void *which, uint32_t sub,
                              struct probePlace *p);
 
-/* Inlined for both uses, since the home bucket is nearly always the right one. */
+/* Finds the place of an entry. It is inlined for both uses, since the home bucket is nearly always the
+ * right one. */
 static inline __attribute__((always_inline)) bool
 htFindPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash, struct probePlace *p) {
     if (unlikely(!htHasTable(ht))) return false;
@@ -250,11 +250,11 @@ htFindPlace(const hashtable *ht, struct str key, const void *which, uint64_t has
     return unlikely(htOverflowOf(p->bucket)) && hashtableFindBehindHome(ht, key, which, sub, p);
 }
 
-/* --- Placing and taking out --- */
+/* --- Placing and removing --- */
 
 /* Adds `by` to the overflow counts of the buckets that an entry passes. */
 void hashtableCountPassed(const segment *s, uint32_t home, uint32_t passed, int by);
-/* Counts the buckets that a new entry has passed; the probe stands at the entry's bucket. */
+/* Counts the buckets that a new entry has passed; the probe is at the entry's bucket. */
 void hashtableNotePassed(const segment *s, const struct probe *p);
 
 /* Puts a word into the first free slot from its home on; false when the segment is full. */
@@ -281,24 +281,24 @@ static inline void htTakeOut(const struct probePlace *p) {
     s->used--;
 }
 
-void *hashtablePopPlace(hashtable *ht, const struct probePlace *p); /* the entry, no longer in the table */
+void *hashtablePopPlace(hashtable *ht, const struct probePlace *p); /* removes and returns the entry */
 
 /* --- Resizing (hashtable_resize.c) --- */
 
-#define ENTRIES_MOST 2048 /* of the directory that one segment has; `back` is below */
+#define ENTRIES_MOST 2048 /* entries of the directory that a segment may have; `back` is smaller */
 #define TAIL_MOST    31
 
-#define HASHTABLE_DEPTH_MOST 24 /* of a segment */
+#define HASHTABLE_DEPTH_MOST 24 /* largest depth of a segment */
 
-void hashtableFreeArrays(const hashtable *ht); /* and the directory */
+void hashtableFreeArrays(const hashtable *ht); /* frees the directory, too */
 void hashtableForgetArrays(hashtable *ht);
 /* Called before an add, when the segment is absent or full, or another one is due to grow. Returns the
- * segment that gets the entry; it has a free slot, unless the table is paused or an attacker chose the
+ * segment for the entry; it has a free slot, unless the table is paused or an attacker chose the
  * positions. */
 segment *hashtableMakeRoom(hashtable *ht, uint64_t salted);
 /* Makes a free slot in a segment that had none. */
 segment *hashtableForceRoom(hashtable *ht, uint64_t salted);
-void hashtableHurryShrink(hashtable *ht); /* before random picks */
+void hashtableHurryShrink(hashtable *ht); /* called before random picks */
 
 static inline bool htIsSparse(const hashtable *ht) {
     if (unlikely(ht->bits)) return ht->used < (uint64_t)ht->homes * SLOTS / 4;

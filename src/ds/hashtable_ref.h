@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable_ref.h - a slot in a bucket of a hash table, as hashtableFindRef gives it: to read the entry, and
- * to put another one with the same key in its place. Part of hashtable.h.
+/* hashtable_ref.h - a slot in a bucket of a hash table, returned by hashtableFindRef: its entry can be
+ * read and replaced by another one with the same key. Part of hashtable.h.
  *
  *     48 bits:   | the entry's address, a multiple of 8: 45 | bits of its position: 3 |
  *
@@ -20,7 +20,7 @@ struct hashtableRef {
 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "of a word, the low bytes come first");
 
-/* Tells whether a slot can hold this address. */
+/* Returns whether a slot can hold this address. */
 static inline bool hashtableRefTakes(const void *entry) {
     return ((uintptr_t)entry & ~0xfffffffffff8ULL) == 0;
 }

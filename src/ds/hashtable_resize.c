@@ -1,55 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable_resize.c - part of hashtable.h: how tables grow and shrink.
+/* hashtable_resize.c - how tables grow and shrink. Part of hashtable.h.
  *
- * One segment. 9 slots per bucket, limits are fractions of all slots. One bucket is full with all 9.
+ * One segment. It has 9 slots per bucket, and limits are fractions of all slots. One bucket is full with
+ * all 9.
  *
- *     29/32     ALLOW moves everything to a larger array, which is 72% full then, or 85% (`tight`): of tables
+ *     29/32     ALLOW moves everything to a larger array, which is then 72% full, or 85% (`tight`): in tables
  *               of 5 to 300 entries that is 8.6 instead of 9.4 bytes an entry
  *     15/16     AVOID does
  *     31/32     FORBID does
- *     1/8       ALLOW moves to a smaller one, 50% full then
+ *     1/8       ALLOW moves to a smaller one, which is then 50% full
  *
- * Many segments. All have about as many entries, so they would all be full at once: instead they grow by one
- * allowed size in turn, a sweep over all of them for each size, so that the last one of a sweep is HOLD full
- * when it grows. Sizes are 4 5 6 7 8 (10 12 14 16 ...) times a power of two:
+ * Many segments. All have about as many entries, so they would all be full at once. Instead they grow by
+ * one allowed size in turn, in a sweep over all of them for each size, so that the last one of a sweep
+ * is HOLD full when it grows. Sizes are 4 5 6 7 8 (10 12 14 16 ...) times a power of two:
  *
  *     entries = HOLD *   4 ............. 5 ............. 6 ............. 7 ............. 8
  *     the sweep          |    5 to 6     |    6 to 7     |    7 to 8     |    8 to 10    |
  *     slots              5               6               7               8              10
  *
- * That is a line of slots over entries, hashtableResizeGrowAt, and whenever there are more entries than it
- * says, the next segment grows. 80% to 87% of HOLD are in use, so 74% to 81% of all slots, at every size. An
- * entry is moved four times while the table doubles, by copying a slot; and one of these times its key is
- * read and hashed, when its segment is split. So are those few that lie far from their home, each time.
+ * This is a line of slots over entries, hashtableResizeGrowAt, and whenever there are more entries than
+ * it says, the next segment grows. 80% to 87% of HOLD are in use, so 74% to 81% of all slots, at every
+ * size. An entry is moved four times while the table doubles, by copying a slot; once of these four its
+ * key is read and hashed, when its segment is split. The few entries far from their home are hashed each
+ * time.
  *
- * At which size that is depends on the last bits of the segment's number: there are four such sizes, between
- * 4 and 7 units, so that a quarter of every sweep are splits.
+ * Segments are split at one of four sizes between 4 and 7 units, which depends on the last bits of the
+ * segment's number, so that a quarter of every sweep are splits.
  *
- * Nearly empty tables (1/4) shrink in turns, too: to half full, and what gets small joins its neighbour. A
- * segment that gets more entries than is its due grows when it is 31/32 full, whosever turn it is and
- * whatever the policy: probes get long. */
+ * Nearly empty tables (1/4) shrink in turns, too: to half full, and small segments join their
+ * neighbours. A segment with more entries than average grows when it is 31/32 full, out of turn and
+ * under every policy, since probes get long. */
 #include "base/clock.h"
 #include "ds/hashtable_private.h"
 
-/* The fill at which a segment is renewed. With 29/32 a lookup looks at as many buckets beyond the home as
- * with 7/8 in the buckets of 7 that there were (`hit`, `miss`; mean over 130 to 1700 entries, and bytes per
- * entry):
+/* The fill at which a segment's array is replaced. With 29/32 a lookup visits as many buckets beyond the
+ * home as with 7/8 in former buckets of 7 slots (`hit`, `miss`; mean over 130 to 1700 entries, and bytes
+ * per entry):
  *     7/8:   0.09  0.44   9.71        29/32:  0.11  0.54   9.44        15/16:  0.19  1.09   9.04
- * Of large tables, with HOLD 93, 95, 96: 0.13 0.79 9.15, 0.15 0.97 8.96, 0.16 1.10 8.87; with buckets of 7
- * and 93 it was 0.16 0.78 11.79. */
+ * Large tables, with HOLD 93, 95, 96: 0.13 0.79 9.15, 0.15 0.97 8.96, 0.16 1.10 8.87; with buckets of 7
+ * slots and HOLD 93 it was 0.16 0.78 11.79. */
 #define FULL 29, 32
 /* A new array is filled to at most this, in percent of the slots. With 72 tables grow by 1.4. */
 #define GROW_FILL   72
-#define TIGHT_FILL  85 /* of tight ones: they hashtableResizeGrow by one allowed size, 1.14 to 1.25 */
+#define TIGHT_FILL  85 /* of tight tables: they grow by one allowed size, a factor of 1.14 to 1.25 */
 #define SHRINK_FILL 50
 #define CROWD_FILL  85 /* the same for a segment that grows out of turn */
-#define JOIN_FILL   75 /* for two that become one */
-#define HOLD        93 /* percent: how full a segment is at most before it is its turn */
+#define JOIN_FILL   75 /* for two segments that become one */
+#define HOLD        93 /* percent: the highest fill of a segment before its turn */
 
-/* Buckets; segments have 4 to 7 of them, at most: 14,336 bytes, the largest of jemalloc's classes that lie in
- * slabs. A larger array would take a page more than it has bytes, which is a sixth. */
+/* Buckets; a segment has at most 4 to 7 of these: 14,336 bytes, the largest of jemalloc's classes that
+ * lie in slabs. A larger array would take a page more than its bytes, which is a sixth. */
 #define UNIT            32
-#define SWEEP_LOOKS     64 /* segments that an operation looks at, to find one that is to be resized */
+#define SWEEP_LOOKS     64 /* segments that an operation checks to find one to be resized */
 #define HURRY_SEGMENTS  8
 #define FETCH_KEYS      5 /* buckets ahead of the one whose keys are hashed */
 #define IDLE_CHECK_TIME 8 /* segments */
@@ -71,7 +73,7 @@ enum hashtableResizePolicy hashtableResizePolicy(void) {
 
 /* --- Arrays --- */
 
-/* Allocates empty buckets. Big arrays come from zcalloc, whose fresh pages need no writing. jemalloc
+/* Allocates empty buckets. Large arrays come from zcalloc, whose fresh pages need no clearing. jemalloc
  * aligns every class that is a multiple of 64 bytes; the second way is for other allocators. */
 static bucket *hashtableResizeNewBuckets(uint32_t n) {
     size_t size = (size_t)n * sizeof(bucket);
@@ -150,10 +152,10 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
 
 /* --- Moving entries --- */
 
-/* Counts the used slots of each bucket of a new array. Comparing tags of which one was written a moment
- * ago, byte by byte, would take longer than all else about an entry (9.3 instead of 5 ns), since the
- * processor has to wait for the write to reach the cache. Arrays that are too large for the counters do
- * wait. */
+/* The used slots of each bucket of a new array, counted separately. Comparing tags of which one was
+ * written a moment ago, byte by byte, would take longer than everything else about an entry (9.3 instead
+ * of 5 ns), since the processor has to wait for the write to reach the cache. Arrays that are too large
+ * for the counters do wait. */
 struct filling {
     segment *to;
     uint32_t counted; /* buckets */
@@ -169,13 +171,13 @@ static inline __attribute__((always_inline)) void hashtableResizeFillIn(struct f
         htSetSlot(&to->table[home], slot, tag, word);
         f->slots[home]++;
         to->used++;
-    } else { /* one of another home may have come there first */
+    } else { /* an entry of another home may be there already */
         placed = htPlaceWord(to, home, tag, word);
     }
     serverAssert(placed);
 }
 
-/* Moves the entries of bucket i, whose positions are known, to an array that needs `less` bits fewer of
+/* Moves the entries of bucket i, whose positions are known, to an array that needs `less` fewer bits of
  * them. */
 static inline __attribute__((always_inline)) void
 hashtableResizeMoveKnown(struct filling *f, const segment *from, uint32_t i, uint32_t half, unsigned less) {
@@ -203,9 +205,9 @@ static void hashtableResizeMoveRead(const hashtable *ht, struct filling *f, cons
     }
 }
 
-/* Moves entries, in the order of homes, to another array of the same segment, or of the segment of which
- * it is the half `half`. Entries are read only when they are far from home, or when the new array needs
- * more of a position than the old one kept: once while a segment becomes four times as large. */
+/* Moves entries, in the order of homes, to another array of the same segment, or of the half `half` of a
+ * split segment. Entries are read only if they are far from home, or if the new array needs more of a
+ * position than the old one kept: once while a segment becomes four times as large. */
 static void hashtableResizeMoveInto(const hashtable *ht, segment *to, const segment *from, uint32_t half) {
     uint32_t length = htLengthOf(from), kept = (uint32_t)from->fine + from->depth - to->depth;
     bool enough = kept >= to->fine;
@@ -264,7 +266,7 @@ static uint64_t hashtableResizeLargestBelow(uint64_t n) { /* or equal */
     return n < 8 ? n : n >> shift << shift;
 }
 
-/* Returns the number of entries at which a table of many segments with so many homes has to grow. */
+/* Returns the number of entries at which a table of many segments with this number of homes has to grow. */
 static uint64_t hashtableResizeGrowAt(uint64_t homes) {
     uint64_t n = hashtableResizeLargestBelow(homes), before = hashtableResizeLargestBelow(n - 1),
              after = htAllowedCount(n + 1);
@@ -278,8 +280,8 @@ static segment *hashtableResizeNewDirectory(unsigned bits) {
     return zcalloc(1ULL << bits, sizeof(segment));
 }
 
-/* Adds one bit, so that any segment can be split. False: a segment has too many entries of the directory
- * for that. */
+/* Adds one bit, so that any segment can be split. Returns false if a segment has too many entries of the
+ * directory for that. */
 static bool hashtableResizeDoubleDirectory(hashtable *ht) {
     uint32_t size = htDirectorySize(ht);
     FOR_SEGMENTS(ht, s) if (hashtableResizeEntriesOf(ht, s) > ENTRIES_MOST / 2) return false;
@@ -297,7 +299,7 @@ static bool hashtableResizeDoubleDirectory(hashtable *ht) {
     return true;
 }
 
-/* Removes the last bit while no segment needs it. In the end there is one segment, and no directory. */
+/* Removes the last bit while no segment needs it. Finally there is one segment and no directory. */
 static void hashtableResizeHalveDirectory(hashtable *ht) {
     while (ht->bits && !ht->deepest) {
         segment *old = ht->segments, one = old[0];
@@ -323,7 +325,7 @@ static void hashtableResizeHalveDirectory(hashtable *ht) {
     }
 }
 
-/* Makes new arrays, of n homes in all, for an empty table without any. */
+/* Makes new arrays, of n homes in all, for an empty table without arrays. */
 static void hashtableResizeMakeArrays(hashtable *ht, uint64_t n) {
     serverAssert(n <= UINT32_MAX);
     unsigned bits = 0;
@@ -362,8 +364,8 @@ static uint64_t hashtableResizeMostBuckets(const hashtable *ht, const segment *s
     return (uint64_t)segment_unit * (4 + (index & 3));
 }
 
-/* A segment that is large because of its entries' positions is not split: that would not part them, and
- * would double the directory each time. */
+/* Returns whether the segment is to be split. One that is large because of its entries' positions is
+ * not: that would not separate them, and would double the directory each time. */
 static bool hashtableResizeIsToSplit(const hashtable *ht, const segment *s, uint64_t n) {
     return n > hashtableResizeMostBuckets(ht, s) && n % 2 == 0 && s->depth < HASHTABLE_DEPTH_MOST &&
            n << s->depth <= 4 * (uint64_t)ht->homes;
@@ -394,7 +396,7 @@ static void hashtableResizeGrow(hashtable *ht, segment *s, uint64_t n) {
         hashtableResizeRefit(ht, s, n);
 }
 
-/* Two neighbours of the same depth, `left` having the lower positions, become one of n buckets. */
+/* Joins two neighbours of the same depth, `left` having the lower positions, to one of n buckets. */
 static void hashtableResizeJoin(hashtable *ht, segment *left, uint64_t n) {
     uint32_t entries = hashtableResizeEntriesOf(ht, left);
     segment from[2] = {left[0], left[entries]};
@@ -405,8 +407,8 @@ static void hashtableResizeJoin(hashtable *ht, segment *left, uint64_t n) {
     hashtableResizeHalveDirectory(ht);
 }
 
-/* Returns the lower of the two segments into which one was split, and the other one; NULL when the other half
- * has been split again. */
+/* Returns the lower one of the two halves of a split segment, and the other one; NULL when the other
+ * half has been split again. */
 static segment *hashtableResizePairOf(const hashtable *ht, segment *s, segment **other) {
     uint32_t entries = hashtableResizeEntriesOf(ht, s), index = htIndexOf(ht, s);
     *other = &ht->segments[index ^ entries];
@@ -416,19 +418,19 @@ static segment *hashtableResizePairOf(const hashtable *ht, segment *s, segment *
 
 /* --- Sweeps --- */
 
-/* Returns the buckets of a segment when all segments together are to have `homes`. */
+/* Returns the buckets of a segment when all segments together have `homes`. */
 static uint64_t hashtableResizeShare(uint64_t homes, unsigned depth) {
     return htAllowedCount((homes + (1ULL << depth) - 1) >> depth);
 }
 
-/* Goes on to the next segment of the sweep; NULL: the directory's entry is a copy. */
+/* Moves to the next segment of the sweep; NULL if the directory's entry is a copy. */
 static segment *hashtableResizeSweep(hashtable *ht) {
     uint32_t mask = htDirectorySize(ht) - 1, step = (uint32_t)((uint64_t)mask * 618 / 1000) | 1;
     ht->next = (ht->next + step) & mask;
     return htSegmentAt(ht, ht->next);
 }
 
-/* Grows the next segment that is due. The entries that it gains set the time of the one after it: when
+/* Grows the next segment that is due. The entries that it gains determine when the next one is due: when
  * many are due, they grow at twice the pace, not all at once. */
 static void hashtableResizeGrowNext(hashtable *ht) {
     uint32_t homes = ht->homes;
@@ -475,7 +477,7 @@ static bool hashtableResizeShrinkNext(hashtable *ht) {
     return false;
 }
 
-/* --- Space for one more --- */
+/* --- Space for one more entry --- */
 
 static uint64_t hashtableResizeLimitByPolicy(uint32_t n) {
     switch (resize_policy) {
@@ -493,7 +495,7 @@ static void hashtableResizeOne(hashtable *ht, uint64_t n) {
         hashtableResizeRebuild(ht, n);
 }
 
-/* Grows the only segment to a size for one entry more. Many segments need not be as empty. */
+/* Grows the only segment to a size for one more entry. Many segments may start fuller. */
 static void hashtableResizeGrowOne(hashtable *ht) {
     uint64_t fill = ht->type->tight ? TIGHT_FILL : GROW_FILL;
     uint64_t one = htCountFor(ht->used + 1, fill, 100), many = htCountFor(ht->used + 1, HOLD, 100);
@@ -508,14 +510,14 @@ static void hashtableResizeMakeRoomInMany(hashtable *ht, uint64_t salted) {
     if (resize_policy == HASHTABLE_RESIZE_ALLOW)
         hashtableResizeGrowNext(ht);
     else
-        ht->grow_at = ht->used + segment_unit; /* look again then */
+        ht->grow_at = ht->used + segment_unit; /* checks again then */
 }
 
 __attribute__((noinline)) segment *hashtableMakeRoom(hashtable *ht, uint64_t salted) {
     if (!htHasTable(ht))
         hashtableResizeMakeArrays(ht, 1);
     else if (ht->pause)
-        ; /* nothing may move */
+        ; /* entries must not move */
     else if (ht->bits)
         hashtableResizeMakeRoomInMany(ht, salted);
     else if (ht->used + 1 > hashtableResizeLimitByPolicy(ht->one.buckets))
@@ -523,7 +525,7 @@ __attribute__((noinline)) segment *hashtableMakeRoom(hashtable *ht, uint64_t sal
     return htSegmentOf(ht, salted);
 }
 
-/* A full segment of a paused hashtable gets a tail; see the top of hashtable.c. */
+/* Gives a full segment of a paused table a tail; see the top of hashtable.c. */
 static void hashtableResizeLengthen(hashtable *ht, segment *s) {
     uint32_t length = htLengthOf(s);
     serverAssert(length <= UINT32_MAX / 2 && s->tail < TAIL_MOST);
@@ -553,7 +555,7 @@ static segment *hashtableResizeFirstWithTail(const hashtable *ht) {
     return NULL;
 }
 
-/* Does, after the last resume, the resizes that had to wait. */
+/* Does the resizes that had to wait, after the last resume. */
 static void hashtableResizeSettle(hashtable *ht) {
     if (!ht->bits) {
         bool overfull = ht->used && ht->used > htLimitOf(ht->one.buckets, 127, 128);
@@ -596,7 +598,8 @@ size_t hashtableMemory(const hashtable *ht) {
            (ht->bits ? htDirectorySize(ht) * sizeof(segment) : 0);
 }
 
-/* No aligned allocation may fail, so another one, which may, asks for the memory. */
+/* Returns whether memory is available. Aligned allocations must not fail, so a different one, which may,
+ * tests it. */
 static bool hashtableResizeMemoryAllows(uint64_t count) {
     if (count > UINT32_MAX) return false;
     void *p = ztrymalloc(count * sizeof(bucket));

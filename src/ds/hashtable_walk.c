@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable_walk.c - part of hashtable.h: scans, iterators, random picks. */
+/* hashtable_walk.c - scans, iterators, random picks. Part of hashtable.h. */
 #include "ds/hashtable_private.h"
 
 #define RANDOM_TRIES 64
-#define PASSES       8 /* of an iterator over many segments */
+#define PASSES       8 /* passes of an iterator over many segments */
 
 /* --- Scanning --- */
 
-/* The positions that one call of a scan visits: those of a home, or the part of them that is in the
- * stripe. */
+/* The positions that one call of a scan visits: those of a home, or the part of them in the stripe. */
 struct scanPart {
     const segment *segment;
     uint32_t home;
     uint64_t from, to;
 };
 
-/* Returns the first position behind the home to which this position belongs. */
+/* Returns the first position after the home of this position. */
 static uint64_t hashtableWalkHomeEnd(const segment *s, uint64_t position, uint32_t home) {
     uint64_t first = position >> (POSITION_BITS - s->depth) << (POSITION_BITS - s->depth);
     uint64_t sub = htSubsEnd(s, home);
@@ -33,7 +32,7 @@ static struct scanPart hashtableWalkPartAt(const hashtable *ht, const struct sca
     return p;
 }
 
-/* Emits the entries of a part; the probes of the home lead to them. */
+/* Passes the entries of a part to fn; they are on the probe of the home. */
 static void hashtableWalkEmitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn, void *priv) {
     const bucket *b;
     struct probe probe = htProbeFrom(p->home);
@@ -48,8 +47,8 @@ static void hashtableWalkEmitPart(hashtable *ht, const struct scanPart *p, hasht
     } while (htOverflowOf(b) && htProbeNext(p->segment, &probe));
 }
 
-/* Prefetches for the next calls: the entries of the next part, whose bucket the previous call has fetched,
- * and the bucket of the part after it. */
+/* Prefetches for the next calls: the entries of the next part, whose bucket the previous call has
+ * prefetched, and the bucket of the part after it. */
 static void hashtableWalkPrefetchParts(const hashtable *ht, struct scanCursor c) {
     struct scanPart p = hashtableWalkPartAt(ht, &c);
     htPrefetchEntries(&p.segment->table[p.home]);
@@ -72,10 +71,11 @@ uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void 
 
 /* --- Iterating --- */
 
-/* The buckets of a segment are walked in golden steps, and of many segments a part of each in every pass:
- * what has been walked is spread about evenly over the table at each moment, and so is what has not. So a
- * table that is emptied in the order of a listing can shrink, and one that is filled in the order of another
- * one fills evenly, whatever their sizes. The last pass is over the tails, as they are then. */
+/* Returns the number of passes. The buckets of a segment are visited in golden steps, and in a table of
+ * many segments each pass visits a part of each: so both the visited and the other buckets are always
+ * spread evenly over the table. A table that is emptied in the order of a listing can shrink, and one
+ * that is filled in the order of another one fills evenly, whatever their sizes. The last pass is over
+ * the tails that exist then. */
 static uint32_t hashtableWalkPassesOf(const hashtable *ht) {
     return ht->bits ? PASSES : 1;
 }
@@ -108,7 +108,7 @@ static void hashtableWalkSegment(struct hashtableIterator *it, segment *s) {
     it->far = (uint32_t)((uint64_t)it->step * FETCH_BUCKETS % n);
 }
 
-/* Goes on to the next segment, or the next pass; false at the end. */
+/* Moves to the next segment, or the next pass; false at the end. */
 static bool hashtableWalkOn(struct hashtableIterator *it) {
     const hashtable *ht = it->ht;
     uint32_t size = htDirectorySize(ht);
@@ -182,7 +182,7 @@ static unsigned hashtableWalkRandomSlotOf(const bucket *b) {
     return htSlotOfBit(set);
 }
 
-/* Returns the place of an entry that is only read: home and passed are not filled in. */
+/* Returns the place of an entry for reading only: home and passed are not set. */
 static struct probePlace hashtableWalkQuickPlace(const hashtable *ht) {
     uint32_t i = 0;
     segment *s = NULL;
@@ -202,13 +202,13 @@ void *hashtableRandomEntry(hashtable *ht) {
     return htEntryAt(p.bucket, p.slot);
 }
 
-/* Fair draws. A slot is drawn until one is in use, so all entries are exactly as likely. Of many segments, as
- * if each entry of the directory had an array of the longest one's length; what is not there costs no look at
- * a bucket.
+/* Fair draws. Slots are drawn until one is in use, so all entries are exactly equally likely. In a table
+ * of many segments each entry of the directory is treated as an array of the longest one's length;
+ * missing buckets are rejected without memory access.
  *
- * Which slot a random number means depends on the table, but not the number. So they are drawn ahead, in a
- * ring: when one enters it, its bucket in this table is fetched, and half way through it the entry. The next
- * draw from the same table finds both in the cache. */
+ * The slot of a random number depends on the table, but the number does not. So numbers are drawn ahead,
+ * in a ring: when one enters, its bucket in this table is prefetched, and half way through, the entry.
+ * The next draws from the same table find both in the cache. */
 #define DRAWS_AHEAD 16
 
 static __thread struct {
@@ -218,7 +218,7 @@ static __thread struct {
 } draws;
 
 /* Finds the place that a number stands for: its first 24 bits choose the segment, the others the slot in
- * it. False: there is no such bucket. */
+ * it. Returns false if there is no such bucket. */
 static inline bool hashtableWalkDrawnPlace(const hashtable *ht, uint64_t number, struct probePlace *p) {
     _Static_assert(HASHTABLE_DEPTH_MOST <= 24, "the bits for the segment");
     uint64_t length = ht->bits ? 1ULL << ht->longest : htLengthOf(&ht->one);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scan_cursor.h - where a SCAN stands: a number below 2^53, exact in a double. 0 starts and ends.
+/* scan_cursor.h - the position of a SCAN: a number below 2^53, exact in a double. 0 starts and ends.
  *
  *     | level: 5 | position: 48 |        position: the upper bits of an entry's (salted) hash
  *
- * Positions are divided into 2^level stripes, about as many as the table had homes when the scan began. They
- * are visited in bit-reversed order (of 8: 0 4 2 6 1 5 3 7), and a stripe from its start to its end. So a
- * client that deletes what it is given leaves a table that is filled evenly, which can shrink; in the order
- * of positions there would be a full part and an empty one, and what is full would not fit a smaller table
+ * Positions are divided into 2^level stripes, about as many as the table had homes when the scan began.
+ * Stripes are visited in bit-reversed order (of 8: 0 4 2 6 1 5 3 7), each from start to end. So a client
+ * that deletes what it is given leaves an evenly filled table, which can shrink; in the order of
+ * positions there would be a full part and an empty one, and the full one would not fit a smaller table
  * without long probes.
  *
- * A stripe is a range of positions, whatever size the table has: each position is visited once, and that is
- * SCAN's guarantee. A larger table has more homes in a stripe, a smaller one has more stripes in a home. Of
- * one that has become so small that this would be a waste of calls, the scan starts again with stripes that
- * fit: what it has passed is passed again (SCAN allows that), and that is little beside what it had to pass.
- * Levels only go down, so it ends. */
+ * A stripe is a range of positions, whatever size the table has: each position is visited once, which is
+ * SCAN's guarantee. A larger table has more homes in a stripe, a smaller one has more stripes in a home.
+ * If the table has become so small that this would waste calls, the scan starts again with suitable
+ * stripes: entries already passed are passed again (SCAN allows that), which costs little compared to
+ * the calls before. Levels only decrease, so the scan ends. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,7 +43,8 @@ static inline uint64_t scanStripeEnd(const struct scanCursor *c) {
     return ((c->position >> width) + 1) << width;
 }
 
-/* Goes on to position `to`, which is not behind the stripe, or to the next stripe. False at the end. */
+/* Moves to position `to`, which is not after the stripe, or to the next stripe. Returns false at the
+ * end. */
 static inline bool scanCursorAdvance(struct scanCursor *c, uint64_t to) {
     if (to < scanStripeEnd(c)) {
         c->position = to;
