@@ -20,7 +20,7 @@
 #define AXIS_BITS       26
 #define COVER_CELLS_MAX 9
 #define SLACK           1.000001 /* against rounding, where a box is drawn around a shape */
-#define HAIR_DEG        1e-9     /* the same where the shape is but a point: a tenth of a millimetre */
+#define HAIR_DEG        1e-9     /* the same for shapes that are a single point: a tenth of a millimetre */
 
 _Static_assert(COVER_CELLS_MAX + 1 <= GEO_INTERVALS_MAX, "each cell and the edge may be an interval");
 
@@ -245,7 +245,7 @@ static int geohashCoverCells(const struct geoShape *shape, struct geoInterval ou
             out[n++] = (struct geoInterval){cell << shift, ((cell + 1) << shift) - 1, 0};
         }
     }
-    /* A point on the outermost meridian or parallel itself is in a part of its own, past the last one. */
+    /* A point exactly on the outermost meridian or parallel is in its own part, after the last one. */
     if (b.lon_min <= -GEO_LONG_MAX || b.lon_max >= GEO_LONG_MAX || b.lat_max >= GEO_LAT_MAX)
         out[n++] = (struct geoInterval){1ull << GEO_BITS, (1ull << (GEO_BITS + 2)) - 1, 0};
     return n;
@@ -292,7 +292,7 @@ static int geohashInOrder(const void *a, const void *b) {
     return x->min < y->min ? -1 : x->min > y->min;
 }
 
-/* False: the covering has cells beyond the neighbours of the center's cell. */
+/* Ranks all cells; returns false if the covering has cells beyond the neighbours of the center's cell. */
 static bool geohashRankAll(const struct geoShape *shape, int bits, struct geoInterval *cells, int n) {
     uint64_t center = geoEncode(shape->center);
     bool near = true;

@@ -23,7 +23,7 @@ struct geoBounds {
     double lon_min, lon_max, lat_min, lat_max; /* longitudes may pass 180 */
 };
 
-/* A region to search. geoContains tells whether a point belongs to it. */
+/* A region to search. */
 struct geoShape {
     enum { GEO_CIRCLE, GEO_BOX, GEO_POLYGON } kind;
     struct geoPoint center; /* distances are measured from here */
@@ -35,13 +35,13 @@ struct geoShape {
 /* An interval of hashes, both ends included. */
 struct geoInterval {
     uint64_t min, max;
-    int rank; /* of its place around the center */
+    int rank; /* rank of its place around the center */
 };
 #define GEO_INTERVALS_MAX 16
 
 bool geoValid(struct geoPoint p);
 uint64_t geoEncode(struct geoPoint p);
-struct geoPoint geoDecode(uint64_t hash); /* the middle of its cell */
+struct geoPoint geoDecode(uint64_t hash); /* returns the middle of the hash's cell */
 double geoDistance(struct geoPoint a, struct geoPoint b);
 /* Returns the place below the mean of the points' vectors from the center of the globe. */
 struct geoPoint geoMean(const struct geoPoint *points, size_t count);
@@ -53,8 +53,8 @@ bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distan
  * come first, in the order in which Valkey visits cells, so that a search for any few places returns the
  * same ones. */
 int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);
-/* The smallest box that contains the shape. Four comparisons with it exclude most other points without sines.
- */
+/* Returns the smallest box that contains the shape. Four comparisons with it exclude most other points
+ * without sines. */
 struct geoBounds geoBoundsOf(const struct geoShape *shape);
 static inline bool geoInBounds(const struct geoBounds *b, struct geoPoint p) {
     if (p.lat < b->lat_min || p.lat > b->lat_max) return false;

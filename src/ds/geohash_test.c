@@ -77,7 +77,7 @@ static void testValid(void **state) {
 
 /* ---- Distance and containment ---- */
 
-/* By the angle between two vectors: another formula than that of geohash.c. */
+/* Computes the distance by the angle between two vectors: another formula than that of geohash.c. */
 static double angleDistance(struct geoPoint a, struct geoPoint b) {
     double r = M_PI / 180, v[2][3];
     const struct geoPoint *p[2] = {&a, &b};
@@ -102,7 +102,7 @@ static void testDistance(void **state) {
     }
 }
 
-/* A triangle contains what is on the same side of all its edges. */
+/* A triangle contains the points on the same side of all its edges. */
 static void testTriangle(void **state) {
     (void)state;
     int inside = 0;
@@ -122,7 +122,7 @@ static void testTriangle(void **state) {
     assert_in_range(inside, modelShare(1000), modelShare(50000));
 }
 
-/* A star-like polygon with a bay: what is in the bay is outside. */
+/* A star-like polygon with a bay does not contain the bay. */
 static void testConcave(void **state) {
     (void)state;
     struct geoPoint v[] = {{0, 0}, {10, 0}, {10, 10}, {5, 2}, {0, 10}};
@@ -145,7 +145,8 @@ static bool geohashTestCovered(const struct geoInterval *iv, int n, uint64_t has
     return false;
 }
 
-/* Near the shape most often: at every scale from it, across the meridian and up to the last latitudes. */
+/* Returns a point, most often near the shape: at every scale, across the meridian and up to the last
+ * latitudes. */
 static struct geoPoint pointFor(const struct geoShape *s, double size_m) {
     if (drand48() < 0.1) return geohashTestAnywhere();
     double reach = size_m / METRES_PER_DEG * pow(10, geohashTestUniform(-3, 0.3));
@@ -184,7 +185,7 @@ static int checkCover(const struct geoShape *s, double size_m) {
             assert_true(iv[i].rank > iv[i - 1].rank ||
                         (iv[i].rank == iv[i - 1].rank && iv[i].min > iv[i - 1].max + 1));
     }
-    /* The center is in the first that there are of its own cell. */
+    /* The first intervals are those of the center's cell. */
     int own = 0;
     while (own < n && iv[own].rank == iv[0].rank) own++;
     bool at_edge = fabs(s->center.lon) == GEO_LONG_MAX || fabs(s->center.lat) == GEO_LAT_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable_order_test.c - hash tables in every order: filled in the order of another table, emptied in the
- * order of a scan, of a listing, of positions. In none may a lookup have to look at many buckets. */
+/* hashtable_order_test.c - hash tables in every order: filled in the order of another table, emptied in
+ * the order of a scan, of a listing, of positions. In no order may a lookup visit many buckets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 #include "ds/hashtable_private.h"
 
 #define MOST 60000
-/* Buckets that the longest lookup may look at: some 10 in most states, now and then as many as 80 in a
- * segment that is 31/32 full. In the order of positions there would be thousands. */
+/* Buckets that the longest lookup may visit: some 10 in most states, now and then up to 80 in a segment
+ * that is 31/32 full. In the order of positions there would be thousands. */
 #define PROBE_BOUND 150
 
 static uint64_t ids[MOST], order[MOST];
 static size_t ordered;
 static size_t most = MOST; /* entries of the largest tables */
-static uint32_t unit;      /* of segments; 0 is what servers have */
+static uint32_t unit;      /* unit of segments; 0 is the normal one */
 static bool seen[MOST];
 
 static struct str hashtableOrderTestIdKey(const void *entry) {
@@ -44,7 +44,7 @@ static void hashtableOrderTestBounded(hashtable *ht) {
     assert_in_range(hashtableLongestProbe(ht), 0, PROBE_BOUND);
 }
 
-/* Often where there is little to check, now and then where there is much. */
+/* Returns whether to check now: often for small tables, rarely for large ones. */
 static bool timeToCheck(size_t done, size_t n) {
     return n < 2000 ? done % 16 == 0 : done % (n / 16) == 0;
 }
@@ -117,14 +117,14 @@ static void testFillInOrder(void **state) {
                 if (timeToCheck(i, ordered)) hashtableOrderTestBounded(&to);
             }
             orders[o](&from);
-            emptyInOrder(&to, sizes[s]); /* in the other's order */
+            emptyInOrder(&to, sizes[s]); /* in the order of the other table */
             hashtableDestroy(&from);
             hashtableDestroy(&to);
         }
     }
 }
 
-/* Each listing's order is right for a table of another size, too: a file that is loaded. */
+/* The order of a listing is harmless for a table of another size, too, such as one that loads a file. */
 static void testRefillInOwnOrder(void **state) {
     (void)state;
     hashtable ht;
@@ -193,7 +193,8 @@ static void testDeleteInScan(void **state) {
     hashtableDestroy(&ht);
 }
 
-/* Begun while the table was small: it grows, and then what is passed is deleted. */
+/* The scan begins while the table is small; then the table grows, and entries are deleted as they are
+ * passed. */
 static void testScanOfGrown(void **state) {
     (void)state;
     for (size_t early = 1; early < 5000; early *= 9) {
@@ -222,7 +223,7 @@ static void hashtableOrderTestMark(void *priv, void *entry) {
     seen[*(uint64_t *)entry] = true;
 }
 
-/* The first `kept` stay, the table goes up and down between `low` and `high` meanwhile. */
+/* Keeps the first `kept` entries while the table grows and shrinks between `low` and `high`. */
 static void scanOscillating(size_t kept, size_t high, size_t every) {
     hashtable ht;
     uint64_t cursor = 0, next = kept;
@@ -314,7 +315,7 @@ static void testScanOfEmptied(void **state) {
     hashtableDestroy(&ht);
 }
 
-/* Any number is a cursor that does no harm, and scans on from it come to an end. */
+/* Any number is a harmless cursor, and scans from it end. */
 static void testHostileCursors(void **state) {
     (void)state;
     hashtable ht;
@@ -331,7 +332,7 @@ static void testHostileCursors(void **state) {
     hashtableDestroy(&ht);
 }
 
-/* ---- A client that knows the positions ---- */
+/* ---- Clients that know the positions ---- */
 
 /* A client that learns positions from cursors can keep only the entries in one part of them. The table
  * shrinks, and the homes in that part then have `times` their share of the entries. */
@@ -359,7 +360,7 @@ static void testOnePart(void **state) {
 
 /* ---- Growth ---- */
 
-/* Buckets of all segments that are not what they were: those that an operation has renewed. */
+/* Returns the buckets of all segments whose array an operation has replaced. */
 static size_t hashtableOrderTestRenewed(const hashtable *ht, struct hashtableBucket **was, size_t entries) {
     size_t n = 0;
     for (size_t i = 0; i < 1U << ht->bits; i++) {
@@ -372,7 +373,7 @@ static size_t hashtableOrderTestRenewed(const hashtable *ht, struct hashtableBuc
     return n;
 }
 
-/* No operation renews more than a segment, or two. */
+/* No operation replaces the arrays of more than two segments. */
 static void testGrowthSteps(void **state) {
     (void)state;
     static struct hashtableBucket *was[1 << 16];
@@ -397,7 +398,7 @@ static void testGrowthSteps(void **state) {
     hashtableDestroy(&ht);
 }
 
-/* While a table grows it is about equally full all the time, and no memory waits for long. */
+/* A growing table is about equally full all the time, and no memory is reserved long ahead. */
 static void testSteadyFill(void **state) {
     (void)state;
     hashtable ht;
@@ -419,7 +420,7 @@ static void testSteadyFill(void **state) {
     hashtableDestroy(&ht);
 }
 
-/* An attacker's order: everything in one segment. It grows alone, and the directory does not grow with it. */
+/* With an attacker's order everything is in one segment. It grows alone, without the directory. */
 static void testOneSegment(void **state) {
     (void)state;
     hashtable ht;
@@ -448,7 +449,7 @@ static void testOneSegment(void **state) {
 
 static int hashtableOrderTestSomeSegments(void **state) {
     (void)state;
-    most = MOST / 4; /* as many segments all the same */
+    most = MOST / 4; /* the number of segments is the same */
     hashtableSetSegmentUnit(unit = 16);
     return 0;
 }

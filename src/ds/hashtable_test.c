@@ -20,12 +20,12 @@
 
 struct item {
     uint64_t id;
-    uint32_t seen; /* by scans and iterators */
+    uint32_t seen; /* counts visits by scans and iterators */
 };
 
 static struct item *model[MAX_IDS];
 static size_t model_size, freed;
-static uint32_t unit; /* of segments; 0 is what servers have */
+static uint32_t unit; /* unit of segments; 0 is the normal one */
 
 static struct str itemKey(const void *entry) {
     return strN((const char *)&((const struct item *)entry)->id, sizeof(uint64_t));
@@ -39,7 +39,7 @@ static uint64_t hashtableTestIdOf(struct str key) {
     memcpy(&id, key.ptr, sizeof(id));
     return id;
 }
-/* Five values in all. */
+/* Returns only five different hashes. */
 static uint64_t fewHash(struct str key) {
     uint64_t five = hashtableTestIdOf(key) % 5;
     return hashBytes(&five, sizeof(five));
@@ -93,7 +93,7 @@ static void startModel(hashtable *ht, const struct hashtableType *type) {
     memset(model, 0, sizeof(model));
     model_size = 0;
     hashtableInit(ht, type);
-    if (type->hash) ht->salt = 0; /* its bad hashes are to be bad positions */
+    if (type->hash) ht->salt = 0; /* bad hashes have to become bad positions */
 }
 static void hashtableTestCheck(hashtable *ht) {
     hashtableVerify(ht);
@@ -120,8 +120,7 @@ static void setOf(slotSet set, bool *is) {
     }
 }
 
-/* Any tags, in whatever company: what comes behind them in the bucket is compared, too, and does not count.
- */
+/* Finds any tag among any others; bytes after the tags are compared, too, but ignored. */
 static void testTags(void **state) {
     (void)state;
     for (size_t round = 0; round < modelShare(100000); round++) {
@@ -144,7 +143,7 @@ static void testTags(void **state) {
     }
 }
 
-/* Slots do not touch each other, nor tags and overflow. */
+/* Slots do not overlap each other, tags or overflow. */
 static void testSlots(void **state) {
     (void)state;
     bucket b;
@@ -173,7 +172,7 @@ static void testSlots(void **state) {
     }
 }
 
-/* From each bucket near its home, what is kept of a position tells all that a segment uses of it; and scans
+/* In each bucket near its home, the kept bits of a position give all bits that a segment uses; and scans
  * find the end of each home. */
 static void testSubs(void **state) {
     (void)state;
@@ -262,7 +261,7 @@ static void randomItems(hashtable *ht) {
     }
 }
 
-/* One leaves, and comes back by the model's own way. */
+/* Pops a random entry and adds it again. */
 static void popRandom(hashtable *ht) {
     struct item *item = hashtablePopFairRandom(ht);
     assert_int_equal(item != NULL, model_size > 0);
@@ -279,7 +278,7 @@ static void clearSeen(uint64_t ids) {
         if (model[id]) model[id]->seen = 0;
 }
 
-/* Iterates, deletes what it is given with some luck, and adds others meanwhile. */
+/* Iterates, deletes some of the entries, and adds others meanwhile. */
 static void hashtableTestIterate(hashtable *ht, uint64_t ids, bool change) {
     struct hashtableIterator it;
     void *entry;
@@ -326,15 +325,15 @@ static void hashtableTestScanAll(hashtable *ht, uint64_t ids) {
         assert_true(cursor < 1ULL << 53);
     } while (cursor);
     for (uint64_t id = 0; id < ids; id++)
-        if (model[id]) assert_int_equal(model[id]->seen, 1); /* no resize meanwhile: exact */
+        if (model[id]) assert_int_equal(model[id]->seen, 1); /* without a resize, exactly once */
 }
 
 static void *copyArray(void *priv, void *array) {
     (void)priv;
     if (randomBelow(2)) return NULL;
     size_t size = zmallocSize(array);
-    bool aligned =
-        (uintptr_t)array % 64 == 0 && size != 48 && size != 96; /* these are no class of jemalloc's then */
+    bool aligned = (uintptr_t)array % 64 == 0 && size != 48 &&
+                   size != 96; /* these are no classes of jemalloc with this alignment */
     void *copy = aligned ? zmallocAligned(64, size) : zmalloc(size);
     memcpy(copy, array, size);
     zfree(array);
@@ -466,10 +465,10 @@ static size_t hashtableTestBytesOf(const hashtable *ht) {
     return hashtableMemory(ht) - buckets * (sizeof(bucket) - 64);
 }
 
-/* Tight ones grow by a step at a time, so that many of them swing less. */
+/* Tight tables grow by one step at a time, so that their fill varies less. */
 static void testTightTables(void **state) {
     (void)state;
-    if (unit) return; /* these are many segments then */
+    if (unit) return; /* these tables would have many segments */
     static const struct hashtableType tight_type = {
         .entryKey = itemKey, .entryFree = itemFree, .tight = true};
     const struct hashtableType *types[] = {&good_type, &tight_type};
@@ -487,8 +486,8 @@ static void testTightTables(void **state) {
     assert_true(bytes[1] < 8.9 && bytes[1] < bytes[0] * 0.95);
 }
 
-/* By the descriptor: the same is found, and what is fetched is a bucket of the table. */
-static void findOutlined(hashtable *ht, uint64_t ids) {
+/* Searches by the descriptor find the same entries, and prefetch a bucket of the table. */
+static void findByDescriptor(hashtable *ht, uint64_t ids) {
     uint64_t descriptor = hashtableDescriptor(ht), factor = hashtableSaltFactor(ht->salt);
     assert_int_equal(descriptorIsSingle(descriptor), hashtableSlots(ht) == SLOTS);
     assert_int_equal(descriptor == 0, hashtableSlots(ht) == 0);
@@ -503,24 +502,24 @@ static void findOutlined(hashtable *ht, uint64_t ids) {
     }
 }
 
-static void testOutlines(void **state) {
+static void testDescriptors(void **state) {
     (void)state;
     hashtable ht;
     startModel(&ht, &good_type);
     hashtableDestroy(&ht);
     hashtableInitSalted(&ht, &good_type, 12345);
-    findOutlined(&ht, 20);
+    findByDescriptor(&ht, 20);
     for (uint64_t id = 0; id < 300; id++) {
         hashtableTestModelAdd(&ht, id);
-        findOutlined(&ht, id < 20 ? 20 : 0);
+        findByDescriptor(&ht, id < 20 ? 20 : 0);
     }
     assert_int_equal(ht.salt, 12345);
     assert_int_equal(hashtableDescriptor(&ht) == DESCRIPTOR_LARGE, ht.bits != 0);
     for (uint64_t id = 0; id < 300; id++) {
         modelDelete(&ht, id);
-        findOutlined(&ht, id > 280 ? 300 : 0);
+        findByDescriptor(&ht, id > 280 ? 300 : 0);
     }
-    /* A single bucket that gets a tail is none: what is in the tail would not be found. */
+    /* A single bucket with a tail has no descriptor: entries in the tail would not be found. */
     hashtablePause(&ht);
     hashtableTestFill(&ht, 0, 40);
     assert_false(descriptorIsSingle(hashtableDescriptor(&ht)));
@@ -541,7 +540,7 @@ static void testMemoryPerEntry(void **state) {
         if (id < 1000) continue;
         double bytes = (double)hashtableTestBytesOf(&ht) / (double)model_size;
         if (bytes > (ht.bits ? worst : small)) *(ht.bits ? &worst : &small) = bytes;
-        sum += fill / (double)model_size; /* every size octave weighs the same */
+        sum += fill / (double)model_size; /* every doubling of the size has the same weight */
         weights += 1 / (double)model_size;
     }
     printf("fill on average %.1f%%, bytes per entry at worst %.2f in one array, %.2f in many\n",
@@ -653,8 +652,8 @@ static void testPolicies(void **state) {
     }
 }
 
-/* While a child lives nothing moves but what is nearly full. Afterwards idle time makes up for it, and adds
- * do, a segment at a time. */
+/* While there is a fork child only nearly full segments move. Afterwards idle time does the missing
+ * resizes, and so do adds, a segment at a time. */
 static void testForbid(void **state) {
     (void)state;
     for (int idle = 0; idle < 2; idle++) {
@@ -715,7 +714,7 @@ static void testPausedFill(void **state) {
     }
 }
 
-/* A few more than fit, in the segments where they belong: the others stay as they are. */
+/* Adds a few more entries than fit: only their segments get tails. */
 static void testPausedSlightly(void **state) {
     (void)state;
     hashtable ht;
@@ -775,7 +774,8 @@ static void testIteratorDeletesAll(void **state) {
     }
 }
 
-/* Entries below `kept` stay; others come and go between the calls, so that the table is resized. */
+/* Keeps entries below `kept`; others are added and removed between the calls, so that the table is
+ * resized. */
 static void scanDuringResize(const struct hashtableType *type, uint64_t kept, uint64_t to, bool grow) {
     hashtable ht;
     uint64_t cursor = 0, id = kept;
@@ -921,7 +921,7 @@ static void benchSetKey(char *entry, const char *prefix, size_t i) {
     memcpy(entry + 4, text, 16);
 }
 
-/* CPU time, in microseconds: other processes must not count. */
+/* Returns CPU time in microseconds, since other processes must not count. */
 static int64_t cpuUs(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -1016,7 +1016,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(hashtableTestEmpty),
         cmocka_unit_test(testSmallSizes),
         cmocka_unit_test(testTightTables),
-        cmocka_unit_test(testOutlines),
+        cmocka_unit_test(testDescriptors),
         cmocka_unit_test(testMemoryPerEntry),
         cmocka_unit_test(testShrink),
         cmocka_unit_test(testPresize),

@@ -114,7 +114,7 @@ static void hllDenseSet(unsigned char *registers, unsigned i, unsigned v) {
 
 struct hllRun {
     unsigned value, length;
-    size_t bytes; /* of its opcode */
+    size_t bytes; /* bytes of its opcode */
 };
 
 /* Reads the run at p; false at a truncated opcode. */

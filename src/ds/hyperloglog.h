@@ -28,16 +28,16 @@
 #define HLL_REGISTERS 16384
 #define HLL_BITS      6
 
-sds hllNew(void);              /* empty, sparse, its cached count stale */
+sds hllNew(void);              /* returns an empty sparse one, whose cached count is stale */
 bool hllIsValid(struct str s); /* header and size; cheap */
 bool hllIsSparse(struct str s);
-bool hllIsWhole(struct str s); /* its sparse registers are all there: nothing fails then; O(n) */
-/* *changed: a register grew (and the cached count was marked stale). */
+bool hllIsWhole(struct str s); /* all sparse registers are present, so later calls do not fail; O(n) */
+/* Adds an element; *changed: a register grew (and the cached count was marked stale). */
 bool hllAdd(sds *hll, struct str element, size_t sparse_max, bool *changed);
 bool hllToDense(sds *hll);
-/* Gives the count from the cache, or computes it and caches it in place. */
+/* Returns the count from the cache, or computes and caches it. */
 bool hllCount(sds hll, uint64_t *count);
-/* registers[i] = max(registers[i], register i of s). */
+/* Sets registers[i] = max(registers[i], register i of s). */
 bool hllMergeInto(uint8_t registers[HLL_REGISTERS], struct str s);
 uint64_t hllCountRegisters(const uint8_t registers[HLL_REGISTERS]);
 /* Raises every register of *hll to registers[i]; the encoding stays sparse when that fits, unless `dense`. */

@@ -27,7 +27,7 @@ static struct str elementText(uint64_t i, char buf[LONG_STR_SIZE]) {
     return strN(buf, ull2string(buf, i));
 }
 
-/* True: a register grew. */
+/* Returns true if a register grew. */
 static bool hyperloglogTestModelAdd(struct hllModel *m, struct str element) {
     unsigned index, rank = hllPattern(element, &index);
     if (m->registers[index] >= rank) return false;
@@ -44,7 +44,7 @@ static void assertRegisters(const struct hllModel *m, sds hll) {
 
 /* ---- Known bytes ---- */
 
-/* As another server writes PFADD k a b c; PFCOUNT k. */
+/* The bytes that another server writes for PFADD k a b c; PFCOUNT k. */
 static void hyperloglogTestKnown(void **state) {
     (void)state;
     static const unsigned char expected[] = {0x48, 0x59, 0x4c, 0x4c, 1,    0,    0,    0,    3,
@@ -71,7 +71,7 @@ static void hyperloglogTestKnown(void **state) {
     sdsfree(hll);
 }
 
-/* Neighbours of one value share an opcode, in whatever order they came. */
+/* Neighbours of one value share an opcode, whatever the order of insertion. */
 static void testMergedRuns(void **state) {
     (void)state;
     static const unsigned orders[][4] = {
@@ -227,7 +227,7 @@ static void testCache(void **state) {
     uint64_t count;
     assert_true(hllCount(hll, &count));
     assert_int_equal(count, 0);
-    memcpy(hll + 8, "\x39\x30\0\0\0\0\0\0", 8); /* a count that is not stale is believed */
+    memcpy(hll + 8, "\x39\x30\0\0\0\0\0\0", 8); /* a count that is not stale is returned */
     assert_true(hllCount(hll, &count));
     assert_int_equal(count, 12345);
     hll[15] = (char)0x80;
@@ -238,7 +238,7 @@ static void testCache(void **state) {
 
 /* ---- Corrupt bytes ---- */
 
-/* Some sparse bytes with some of them changed, cut off or doubled. */
+/* Makes sparse bytes, some of which are changed, cut off or doubled. */
 static sds corruptBytes(void) {
     sds hll = hllNew();
     bool changed;
@@ -255,7 +255,7 @@ static sds corruptBytes(void) {
     return hll;
 }
 
-/* Registers of the bytes, decoded by the book; false when they are not exactly all. */
+/* Decodes the registers independently; false if they are not complete. */
 static bool hyperloglogTestDecode(struct str s, uint8_t registers[HLL_REGISTERS]) {
     const unsigned char *p = (const unsigned char *)s.ptr + HEADER,
                         *end = (const unsigned char *)s.ptr + s.len;
@@ -279,7 +279,7 @@ static bool hyperloglogTestDecode(struct str s, uint8_t registers[HLL_REGISTERS]
     return n == HLL_REGISTERS;
 }
 
-/* On an allocation that ends where the bytes end, so that ASan sees the first byte read too far. */
+/* Runs the readers on an exact allocation, so that ASan sees the first byte read too far. */
 static void checkReaders(sds hll, bool good, const uint8_t *expected) {
     size_t len = sdslen(hll);
     char *exact = malloc(len);

@@ -81,7 +81,7 @@ static unsigned char *intsetResize(unsigned char *is, uint32_t width, uint32_t l
     return zrealloc(is, INTSET_HEADER + (size_t)width * length);
 }
 
-/* Every integer gets the new width, from the last to the first so that none is overwritten unread. v is
+/* Gives every integer the new width, from the last to the first so that none is overwritten unread. v is
  * outside the range of the old width, so it belongs at one of the ends. */
 static unsigned char *intsetWidenAndAdd(unsigned char *is, int64_t v) {
     uint32_t old = intsetWidthOf(is), width = intsetWidthFor(v), length = intsetLength(is), shift = v < 0;

@@ -17,14 +17,15 @@ unsigned char *intsetNew(void);
 void intsetFree(unsigned char *is);
 unsigned char *intsetDup(const unsigned char *is);
 uint32_t intsetLength(const unsigned char *is);
-size_t intsetBytes(const unsigned char *is); /* of the format */
+size_t intsetBytes(const unsigned char *is); /* bytes of the format */
 
 bool intsetFind(const unsigned char *is, int64_t v);        /* O(log n) */
 int64_t intsetGet(const unsigned char *is, uint32_t index); /* index < length */
-/* O(n), since all that follows moves. *done (may be NULL): false when the integer was present already, or
- * absent. */
+/* O(n), since all later integers move. *done, unless NULL, is false when the integer was present
+ * already, or absent. */
 unsigned char *intsetAdd(unsigned char *is, int64_t v, bool *done);
 unsigned char *intsetRemove(unsigned char *is, int64_t v, bool *done);
 
-/* True when `size` bytes at is are a well-formed intset; with deep also that its integers ascend. */
+/* Returns whether `size` bytes at is are a well-formed intset; `deep` also checks that its integers
+ * ascend. */
 bool intsetValidate(const unsigned char *is, size_t size, bool deep);

@@ -41,7 +41,7 @@ static bool intsetTestModelRemove(struct intsetModel *m, int64_t v) {
     return true;
 }
 
-/* Many near zero, some around the borders of the widths. */
+/* Returns an integer, often near zero, sometimes near a border of the widths. */
 static int64_t intsetTestPick(int wide) {
     static const int64_t borders[] = {INT16_MIN, INT16_MAX, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
     if (!wide || randomBelow(4)) return (int64_t)randomBelow(200) - 100;
@@ -118,7 +118,7 @@ static void testValidator(void **state) {
         memcpy(bad, is, size);
         bad[randomBelow(size)] ^= (unsigned char)(1 + randomBelow(255));
         size_t claimed = randomBelow(4) ? size : randomBelow(size);
-        if (intsetValidate(bad, claimed, true)) { /* then every read must be in bounds and in order */
+        if (intsetValidate(bad, claimed, true)) { /* then every read must be within bounds and in order */
             for (uint32_t k = 1; k < intsetLength(bad); k++)
                 assert_true(intsetGet(bad, k - 1) < intsetGet(bad, k));
         }

@@ -10,7 +10,7 @@
 #include "base/zmalloc.h"
 
 #define RUN_MAX   12
-#define STACK_MAX 256 /* keys: up to here nothing is allocated */
+#define STACK_MAX 256 /* keys up to which nothing is allocated */
 
 struct order {
     keysortTie *tie;
@@ -45,7 +45,7 @@ static void keysortMerge(const struct order *o, struct sortKey *k, size_t half, 
         right += take_right;
         left += !take_right;
     }
-    memcpy(k, left, (size_t)(left_end - left) * sizeof *k); /* what is left of right is in its place */
+    memcpy(k, left, (size_t)(left_end - left) * sizeof *k); /* the rest of right is in its place */
 }
 
 static void keysortSortRange(const struct order *o, struct sortKey *k, size_t n, struct sortKey *tmp) {
@@ -99,7 +99,7 @@ void keysortSelect(struct sortKey *keys, size_t count, size_t first, keysortTie 
 uint64_t keysortDouble(double v) {
     uint64_t bits;
     debugAssert(v == v);
-    v += 0.0; /* -0 */
+    v += 0.0; /* turns -0 into 0 */
     memcpy(&bits, &v, sizeof bits);
     const uint64_t sign = (uint64_t)1 << 63;
     return bits & sign ? ~bits : bits | sign;

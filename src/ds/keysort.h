@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keysort.h - sorting things by a key of 64 bits: numbers exactly, texts by how they begin.
+/* keysort.h - sorts by 64-bit keys: numbers exactly, texts by their first bytes.
  *
- *     keys:     | key | at | key | at | ...        16 bytes each: this is sorted, and nothing else moves
+ *     keys:     | key | at | key | at | ...        16 bytes each: only these are sorted and moved
  *                        |
- *     things:   | ..  | .. | ..                    whatever `at` stands for
+ *     elements: | ..  | .. | ..                    `at` stands for one of these
  *
- * Sorting moves pairs of words and compares them in the loop itself: qsort() would move whole things, and
- * call a function for each comparison. Here such a function is called only where two keys are equal.
+ * Sorting moves pairs of words and compares them in the loop itself: qsort() would move whole elements,
+ * and call a function for each comparison. Here a function is called only where two keys are equal.
  *
- * Stable. O(n log n) whatever the order. */
+ * The sort is stable and takes O(n log n) for any input. */
 #pragma once
 
 #include <stddef.h>
@@ -21,15 +21,14 @@ struct sortKey {
     size_t at;
 };
 
-/* Orders two things whose keys are equal, with results as qsort's comparisons. NULL: they stay in their
- * order. */
+/* Orders two elements whose keys are equal, with results as qsort's comparisons. NULL keeps their order. */
 typedef int keysortTie(void *priv, size_t a, size_t b);
 
 void keysortSort(struct sortKey *keys, size_t count, keysortTie *tie, void *priv);
 /* Moves the `first` smallest ones to the front, in any order. O(count) on average. */
 void keysortSelect(struct sortKey *keys, size_t count, size_t first, keysortTie *tie, void *priv);
 
-/* Keys in the order of doubles (no NaN; both zeros are equal), and of strings by their first 8 bytes,
- * where equal keys need a tie. ~key reverses the order. */
+/* Return keys in the order of doubles (no NaN; both zeros are equal), and of strings by their first 8
+ * bytes, where equal keys need a tie. ~key reverses the order. */
 uint64_t keysortDouble(double v);
 uint64_t keysortText(struct str s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keysort_test.c - sorting and selecting against qsort: random keys, equal ones, ties, orders that are there
- * already; and keys against what they stand for. */
+/* keysort_test.c - sorting and selecting against qsort: random keys, equal ones, ties, sorted input; and
+ * keys against their values. */
 #include "ds/keysort.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static int tiedOrder(const void *a, const void *b) {
     return x->key == y->key ? stableOrder(b, a) : stableOrder(a, b);
 }
 
-/* kind 0: in order, 1: the other way round, else random below `range`. */
+/* Fills the array: kind 0 ascending, 1 descending, else random below `range`. */
 static void keysortTestFill(size_t count, int kind, uint64_t range) {
     for (size_t i = 0; i < count; i++) {
         uint64_t key = kind == 0 ? i / 2 : kind == 1 ? (count - i) / 2 : randomBelow(range);
@@ -73,7 +73,8 @@ static void checkTies(size_t count, int kind, uint64_t range) {
     keysortSort(keys, count, laterFirst, &asked);
     qsort(model, count, sizeof *model, tiedOrder);
     keysortTestAssertSame(count);
-    if (range > (uint64_t)1 << 62 && kind > 1) assert_int_equal(asked, 0); /* only about equal keys */
+    if (range > (uint64_t)1 << 62 && kind > 1)
+        assert_int_equal(asked, 0); /* only equal keys are compared by it */
 }
 
 static void keysortTestCheckSelect(size_t count, int kind, uint64_t range) {

@@ -258,7 +258,7 @@ static unsigned char *lpUnlessEnd(unsigned char *p) {
     return *p == END ? NULL : p;
 }
 
-/* ---- Life and size ---- */
+/* ---- Creating, freeing, size ---- */
 
 unsigned char *lpNew(size_t capacity) {
     unsigned char *lp = zmalloc(capacity > HEADER_SIZE + 1 ? capacity : HEADER_SIZE + 1);
@@ -309,7 +309,7 @@ bool lpSafeToAdd(const unsigned char *lp, size_t add) {
     return add <= LISTPACK_MAX_SAFETY_LIMIT && bytes + add <= LISTPACK_MAX_SAFETY_LIMIT;
 }
 
-/* ---- Position ---- */
+/* ---- Positions ---- */
 
 unsigned char *lpFirst(unsigned char *lp) {
     return lpUnlessEnd(lp + HEADER_SIZE);
@@ -346,7 +346,7 @@ unsigned char *lpSeek(unsigned char *lp, long index) {
     return p;
 }
 
-/* ---- Read ---- */
+/* ---- Reading ---- */
 
 void lpGetValue(unsigned char *p, struct lpValue *v) {
     debugAssert(*p != END);
@@ -385,7 +385,7 @@ unsigned char *lpFind(unsigned char *lp, unsigned char *p, struct str s, unsigne
     return NULL;
 }
 
-/* ---- Change ---- */
+/* ---- Changing elements ---- */
 
 unsigned char *lpInsert(unsigned char *lp, struct str s, unsigned char *p, int where, unsigned char **newp) {
     struct lpEntry e = lpEntryOfString(s);

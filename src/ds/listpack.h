@@ -37,7 +37,7 @@ unsigned char *lpShrinkToFit(unsigned char *lp);
 #define LP_SCRATCH_BYTES 192
 unsigned char *lpScratch(const unsigned char *lp, size_t more);
 unsigned char *lpKeep(unsigned char *lp); /* with an allocation of its own; it may have moved */
-/* Total bytes of the format. */
+/* Returns the total bytes of the format. */
 static inline size_t lpBytes(const unsigned char *lp) {
     uint32_t bytes;
     memcpy(&bytes, lp, sizeof bytes);
@@ -51,7 +51,8 @@ unsigned char *lpFirst(unsigned char *lp);
 unsigned char *lpLast(unsigned char *lp);
 unsigned char *lpNext(unsigned char *lp, unsigned char *p);
 unsigned char *lpPrev(unsigned char *lp, unsigned char *p);
-unsigned char *lpSeek(unsigned char *lp, long index); /* negative from the end; walks from the nearer end */
+unsigned char *lpSeek(unsigned char *lp,
+                      long index); /* a negative index counts from the end; walks from the nearer end */
 
 /* Read. lpView renders an integer into buf (LP_INTBUF_SIZE), so the result is always text. */
 void lpGetValue(unsigned char *p, struct lpValue *v);
@@ -92,7 +93,7 @@ static inline size_t lpElementBound(size_t len) {
 static inline size_t lpIntBytes(int64_t v) {
     return (uint64_t)v < 128 ? 2 : lpLongIntBytes(v);
 }
-/* Both return the address behind the element. */
+/* Both return the address after the element. */
 unsigned char *lpElementWrite(unsigned char *to, struct str s);
 static inline unsigned char *lpElementWriteInt(unsigned char *to, int64_t v) {
     if ((uint64_t)v >= 128) return lpWriteLongInt(to, v);
@@ -100,7 +101,7 @@ static inline unsigned char *lpElementWriteInt(unsigned char *to, int64_t v) {
     to[1] = 1;
     return to + 2;
 }
-/* A size that is written behind something, as behind every element: its bytes, writing and reading it. */
+/* A size that is written after something, as after every element: its bytes, writing and reading it. */
 unsigned lpBacklenBytes(uint64_t size);
 unsigned char *lpBacklenWrite(unsigned char *to, uint64_t size); /* returns what is behind it */
 uint64_t lpBacklenRead(const unsigned char *end);
@@ -109,7 +110,7 @@ uint64_t lpBacklenRead(const unsigned char *end);
 #define LP_END_BYTES    1
 void lpSeal(unsigned char *lp, size_t bytes, uint64_t count);
 
-/* True when `size` bytes at lp are a well-formed listpack; with deep, every entry is checked, and `check`
- * (may be NULL) is called for each. Never reads outside the bytes. For data that comes from outside. */
+/* Returns whether `size` bytes at lp are a well-formed listpack. `deep` checks every entry and calls
+ * `check`, unless NULL, for each. Reads no byte outside. For data from outside. */
 bool lpValidate(const unsigned char *lp, size_t size, bool deep,
                 bool (*check)(unsigned char *p, unsigned long index, void *priv), void *priv);

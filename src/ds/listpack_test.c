@@ -64,7 +64,7 @@ static struct str randomItem(char *buf) {
     case 1:
     case 2:
     case 3: return strN(buf, ll2string(buf, randomInt()));
-    case 4: { /* nearly an integer */
+    case 4: { /* almost an integer */
         static const char *odd[] = {
             "", "-0", "+1", "007", " 1", "1 ", "9223372036854775808", "0x1", "-", "-9223372036854775809"};
         return strOf(odd[randomBelow(COUNT(odd))]);
@@ -374,7 +374,7 @@ static void testStringBytes(void **state) {
     }
 }
 
-/* 65535 elements and more: the count is unknown, and known again when somebody has walked. */
+/* With 65535 elements and more the count is unknown, until a walk counts them. */
 static void testManyElements(void **state) {
     (void)state;
     unsigned char *many = lpNew(0), *other;
@@ -420,7 +420,7 @@ static void testScratch(void **state) {
     assert_null(lpScratch(list, LP_SCRATCH_BYTES)); /* too large */
     unsigned char *copy = lpScratch(list, 20);
     assert_non_null(copy);
-    assert_null(lpScratch(list, 0)); /* there is one */
+    assert_null(lpScratch(list, 0)); /* the buffer is in use */
     assert_ptr_equal(lpDeleteRange(lpPrepend(copy, STR("none")), 1, 1), copy);
     assert_true(lpEqual(lpFirst(copy), STR("none")) && lpEqual(lpLast(copy), STR("two")));
     assert_true(lpEqual(lpFirst(list), STR("one")));
@@ -435,7 +435,8 @@ static void testScratch(void **state) {
 
     assert_non_null(copy = lpScratch(kept, 0));
     unsigned char *grown = copy;
-    for (int i = 0; i < 20; i++) grown = lpAppend(grown, STR("twenty bytes of text")); /* beyond it */
+    for (int i = 0; i < 20; i++)
+        grown = lpAppend(grown, STR("twenty bytes of text")); /* outgrows the buffer */
     assert_ptr_not_equal(grown, copy);
     assert_int_equal(lpLength(grown), 22);
     assert_true(lpEqual(lpFirst(grown), STR("one")));
@@ -472,7 +473,7 @@ static void walkAccepted(unsigned char *data) {
     assert_int_equal(lpLength(data), n);
 }
 
-/* Repairs the header, so that the first check passes. */
+/* Repairs the header, so that the validator's first check passes. */
 static void listpackTestFixHeader(unsigned char *data, size_t size) {
     if (size < 7) return;
     for (int k = 0; k < 4; k++) data[k] = (unsigned char)(size >> 8 * k);
@@ -507,7 +508,7 @@ static void testTruncated(void **state) {
         free(cut);
     }
     assert_int_equal(end, COUNT(ends));
-    /* entries that claim more than there is, in the last bytes */
+    /* The last bytes are entries that claim to be longer than the listpack. */
     for (int first = 0; first < 256; first++) {
         for (size_t room = 1; room < 12; room++) {
             unsigned char *cut = malloc(7 + room);

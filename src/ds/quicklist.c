@@ -28,22 +28,23 @@
 #define LP_EMPTY          7 /* bytes of a listpack without elements */
 #define COUNT_FILL_BYTES  8192
 #define NODE_COUNT_MAX    UINT16_MAX
-#define COMPRESS_MIN      48 /* a smaller node is not worth it */
-#define COMPRESS_SAVE_MIN 8  /* nor is it to save less */
-#define INSERT_NODES_MAX  2  /* by how many nodes a list grows at once */
+#define COMPRESS_MIN      48 /* smaller nodes are not compressed */
+#define COMPRESS_SAVE_MIN 8  /* compressing has to save at least this */
+#define INSERT_NODES_MAX  2  /* the most nodes that one insertion adds */
 #define LINE              64
-#define LINES_TO_MOVE     4 /* fetched ahead of a change at the front, which moves what is behind it */
+#define LINES_TO_MOVE                                                                                        \
+    4 /* cache lines prefetched for a change at the front, which moves the elements behind it */
 
 struct qlNode {
     struct qlNode *prev, *next;
     unsigned char *data;
-    uint32_t bytes; /* of the listpack or the plain element; not compressed */
+    uint32_t bytes; /* bytes of the listpack or the plain element, uncompressed */
     uint16_t count;
     bool plain : 1, compressed : 1, incompressible : 1;
 };
 _Static_assert(sizeof(struct qlNode) == 32, "exactly an allocator class");
 
-struct packed { /* the data of a compressed node */
+struct packed { /* data of a compressed node */
     uint32_t size;
     unsigned char bytes[];
 };
@@ -106,7 +107,7 @@ static void qlNodeFree(struct qlNode *n) {
     zfreeSized(n, sizeof *n);
 }
 
-/* Called when the node's listpack is another one, or has other elements. */
+/* Sets the node's listpack, which was replaced or has changed. */
 static void qlNodeSetListpack(struct qlNode *n, unsigned char *lp) {
     n->data = lp;
     n->bytes = (uint32_t)lpBytes(lp);
@@ -128,7 +129,7 @@ static unsigned char *qlUnpack(const struct qlNode *n) {
     return data;
 }
 
-/* `data` is the result of qlUnpack(). */
+/* Replaces the compressed data by `data`, the result of qlUnpack(). */
 static void qlReplacePacked(struct qlNode *n, unsigned char *data) {
     zfree(n->data);
     n->data = data;
@@ -187,7 +188,7 @@ static void qlSettleEnds(const struct quicklist *ql) {
 
 /* ---- Chain ---- */
 
-/* Links n behind `at`; NULL: in front of all. */
+/* Links n behind `at`; before all nodes if that is NULL. */
 static void qlLink(struct quicklist *ql, struct qlNode *at, struct qlNode *n) {
     n->prev = at;
     n->next = at ? at->next : ql->head;
@@ -203,7 +204,7 @@ static void qlUnlinkAndFree(struct quicklist *ql, struct qlNode *n) {
     qlNodeFree(n);
 }
 
-/* Moves the elements from index `at` on to a node of their own behind n; both are raw. 0 < at < count. */
+/* Moves the elements from index `at` on to a new node behind n; both are raw. 0 < at < count. */
 static struct qlNode *qlSplit(struct quicklist *ql, struct qlNode *n, uint32_t at) {
     qlNodeUnpack(n);
     unsigned char *right = lpDeleteRange(lpDup(n->data), 0, at);
@@ -213,7 +214,7 @@ static struct qlNode *qlSplit(struct quicklist *ql, struct qlNode *n, uint32_t a
     return other;
 }
 
-/* Joins two neighbours that have changed (NULL: there is none) to one node when its limits allow it. */
+/* Joins two changed neighbours, each of which may be NULL, to one node if its limits allow it. */
 static void qlJoin(struct quicklist *ql, struct qlNode *n, struct qlNode *next) {
     if (n && next && !n->plain && !next->plain &&
         qlFits(qlLimitsOf(ql->fill), n->bytes, n->count, next->bytes - LP_EMPTY, next->count)) {
@@ -267,7 +268,7 @@ static void qlAddBetween(struct quicklist *ql, struct qlNode *left, struct qlNod
     }
 }
 
-/* Inserts in front of the element at index `at` of the node (== count: behind its last); n NULL: at the
+/* Inserts before the element at index `at` of the node (== count: after its last one); n NULL: at the
  * end. */
 static void qlInsertAt(struct quicklist *ql, struct qlNode *n, uint32_t at, struct str s) {
     ql->count++;
@@ -288,7 +289,7 @@ static void qlInsertAt(struct quicklist *ql, struct qlNode *n, uint32_t at, stru
     }
 }
 
-/* ---- Life ---- */
+/* ---- Creating and freeing ---- */
 
 struct quicklist *qlNew(int64_t fill, int64_t depth) {
     struct quicklist *ql = zcalloc(1, sizeof *ql);
@@ -403,7 +404,7 @@ static void qlToEnd(struct qlCursor *cur) {
     cur->gap = true;
 }
 
-/* Makes the cursor's copy the data of the node, which is about to be changed. */
+/* Makes the cursor's copy the data of the node, which is about to change. */
 static void qlOwn(struct qlCursor *cur) {
     if (cur->copy) qlReplacePacked(cur->node, cur->copy);
     cur->copy = NULL;
@@ -474,7 +475,7 @@ bool qlPrev(struct qlCursor *cur) {
         qlToLast(cur);
         return true;
     }
-    cur->gap = true; /* in front of the first, if there is one */
+    cur->gap = true; /* before the first element, if there is one */
     return false;
 }
 
@@ -523,7 +524,7 @@ void qlInsert(struct qlCursor *cur, struct str s, bool after) {
     qlInsertAt(cur->ql, n, cur->at + after, s);
 }
 
-/* Tells whether the new element fits in the place of the old one. */
+/* Returns whether the new element fits in the place of the old one. */
 static bool qlFitsInstead(const struct qlCursor *cur, size_t len) {
     const struct qlNode *n = cur->node;
     unsigned char *next = lpNext(cur->data, cur->p), *end = cur->data + n->bytes - 1;

@@ -19,8 +19,8 @@
 #include "base/zmalloc.h"
 
 #define MODEL_MAX 400
-#define CHECK_OPS 8   /* all invariants are checked so often */
-#define FRESH_OPS 600 /* and with other limits it begins anew so often */
+#define CHECK_OPS 8   /* operations between checks of all invariants */
+#define FRESH_OPS 600 /* operations between new lists with other limits */
 #define TEXT_MAX  10000
 
 static struct str model[MODEL_MAX];
@@ -131,8 +131,7 @@ static void opPop(void) {
     assert_int_equal(qlDeleteRange(ql, tail ? model_len : 0, 1), 1);
 }
 
-/* A walk that turns around and deletes at random.
- * `gap`: the cursor is in front of element `at`, not on it. */
+/* Walks, turns around and deletes at random. `gap`: the cursor is before element `at`, not on it. */
 static void opWalk(void) {
     struct qlCursor cur;
     bool gap = true, forward = randomBelow(2), deletes = !randomBelow(4);
@@ -225,7 +224,7 @@ static void opConvert(void) {
     ql = qlFromListpack(lp, fill, depth);
 }
 
-/* Half of what it is offered moves; what was there is spoilt. Counts the offers. */
+/* Moves half of the allocations, overwrites the old ones, and counts the calls. */
 static void *quicklistTestMoveSome(void *priv, void *ptr) {
     ++*(unsigned *)priv;
     if (randomBelow(2)) return NULL;
@@ -236,7 +235,7 @@ static void *quicklistTestMoveSome(void *priv, void *ptr) {
     return now;
 }
 
-/* Each allocation is offered once, however the pieces are cut. */
+/* Each allocation is passed once, however the calls are cut. */
 static void opMove(void) {
     unsigned offers = 0;
     uint64_t cursor = 0;
@@ -287,13 +286,13 @@ static void quicklistTestModel(void **state) {
         if (i % (4 * CHECK_OPS) == 0) quicklistTestCompareAll();
         longest = model_len > longest ? model_len : longest;
     }
-    assert_true(todo < 10000 || longest > 100); /* else the mix of operations tests little */
+    assert_true(todo < 10000 || longest > 100); /* otherwise the mix of operations tests little */
     quicklistTestModelTake(0, model_len);
     qlFree(ql);
     ql = NULL;
 }
 
-/* ---- Single facts ---- */
+/* ---- Particular cases ---- */
 
 static void quicklistTestLimits(void **state) {
     (void)state;
@@ -305,7 +304,7 @@ static void quicklistTestLimits(void **state) {
     assert_int_equal(qlLimitsOf(128).bytes, 8192);
 }
 
-/* The bound is one, and a close one. */
+/* The bound holds and is close. */
 static void testEntryBound(void **state) {
     (void)state;
     for (size_t len = 0; len < 70000; len += len < 5000 ? 1 : 977) {
@@ -326,7 +325,7 @@ static void testNodesAreFull(void **state) {
         struct quicklist *l = qlNew(4, 0);
         for (int i = 0; i < 100; i++) qlPush(l, STR("element"), (enum qlEnd)end);
         assert_int_equal(l->nodes, 25);
-        /* Inserting into full nodes must not leave crumbs behind: half full on average is the worst. */
+        /* Inserting into full nodes must not leave many small nodes: half full on average is the worst. */
         for (int i = 0; i < 300; i++) {
             struct qlCursor cur;
             assert_true(qlCursorSeek(&cur, l, (int64_t)randomBelow(l->count)));
@@ -403,7 +402,8 @@ static void testDamagedNodesAreRefused(void **state) {
             lp = lpAppend(lp, s.len > 300 ? strN(s.ptr, 300) : s);
         }
         size_t size = lpBytes(lp);
-        unsigned char *bytes = memcpy(zmalloc(size), lp, size); /* exactly: ASan sees what is read behind */
+        unsigned char *bytes =
+            memcpy(zmalloc(size), lp, size); /* an exact copy: ASan sees reads past its end */
         for (uint64_t n = randomBelow(4); n--;)
             bytes[randomBelow(size)] ^= (unsigned char)(1 << randomBelow(8));
         size_t claimed = randomBelow(10) ? size : randomBelow(size);

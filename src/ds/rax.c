@@ -107,7 +107,7 @@ static int raxLowerChild(struct node *n, unsigned char b) {
     return low;
 }
 
-/* -1 when no child has this byte. */
+/* Returns -1 if no child has this byte. */
 static int raxFindChild(struct node *n, unsigned char b) {
     int i = raxLowerChild(n, b);
     return i < n->children && raxChildBytes(n)[i] == b ? i : -1;
@@ -155,7 +155,7 @@ static struct node *raxDropValue(struct rax *r, struct node *n) {
     return raxNodeResize(r, n, raxNodeBytes(n->prefix, n->children, false));
 }
 
-/* Returns a copy of the node with other bytes in front of its children. */
+/* Returns a copy of the node with other bytes before its children. */
 static struct node *raxWithPrefix(struct rax *r, struct node *n, struct str head, struct str tail) {
     struct node *other = raxNodeNew(r, head, tail, n->children, n->hasValue);
     memcpy(other->slots, n->slots, raxNodeBytes(0, n->children, n->hasValue) - sizeof(struct node));
@@ -282,7 +282,7 @@ static void *raxTidy(struct rax *r, struct node *n) {
     if (n->hasValue || n->children != 1) return n;
     void *only = raxChildSlots(n)[0];
     struct str head = strN(raxPrefixOf(n), n->prefix);
-    /* The byte stands just before the prefix; swapping it to the end makes both one piece. */
+    /* The byte is just before the prefix; swapping it to the end joins both. */
     char byte = (char)raxChildBytes(n)[0];
     memmove(raxChildBytes(n), head.ptr, head.len);
     head = strN((char *)raxChildBytes(n), n->prefix + 1);
@@ -377,7 +377,7 @@ static void raxEnterChild(struct raxIterator *it, int child) {
 static void raxPopNode(struct raxIterator *it) {
     it->key.len -= ((struct node *)raxTop(it)->node)->prefix;
     it->depth--;
-    if (it->depth) it->key.len--; /* the byte that led here */
+    if (it->depth) it->key.len--; /* the byte of this child */
 }
 
 static bool raxArrive(struct raxIterator *it, void *value) {
@@ -392,7 +392,7 @@ static bool raxLost(struct raxIterator *it) {
     return false;
 }
 
-/* Goes to the first key below a slot whose byte the key already has. */
+/* Moves to the first key below a slot whose byte the key already has. */
 static bool raxFirstBelow(struct raxIterator *it, void *slot) {
     while (!raxIsValue(slot)) {
         struct node *n = slot;
@@ -415,8 +415,8 @@ static bool raxLastBelow(struct raxIterator *it, void *slot) {
     return raxArrive(it, raxSlotValue(slot));
 }
 
-/* Goes to the next key that does not lie below the iterator's place: first the children after `child` of
- * the top node. */
+/* Moves to the next key that is not below the iterator's place: first the children after `child` of the
+ * top node. */
 static bool raxNextAside(struct raxIterator *it, int child) {
     while (it->depth) {
         struct node *n = raxTop(it)->node;
@@ -430,7 +430,7 @@ static bool raxNextAside(struct raxIterator *it, int child) {
     return raxLost(it);
 }
 
-/* Goes to the previous key: the children before `child`, then the node's own key. */
+/* Moves to the previous key: the children before `child`, then the node's own key. */
 static bool raxPrevAside(struct raxIterator *it, int child) {
     while (it->depth) {
         struct node *n = raxTop(it)->node;
@@ -448,8 +448,8 @@ static bool raxPrevAside(struct raxIterator *it, int child) {
     return raxLost(it);
 }
 
-/* Tells whether the iterator is at a value in a slot, rather than at a node's own key. The key then has
- * that slot's byte, too. */
+/* Returns whether the iterator is at a value in a slot, rather than at a node's own key. The key then
+ * has that slot's byte, too. */
 static bool raxAtSlot(struct raxIterator *it) {
     return it->depth && raxTop(it)->child >= 0;
 }

@@ -29,11 +29,12 @@ void raxInit(struct rax *r);
 /* Frees the nodes, and each value by freeValue when that is not NULL. The tree is empty then. */
 void raxDestroy(struct rax *r, void (*freeValue)(void *value));
 
-/* True when the key was added. Otherwise *old (may be NULL) is its old value, which `value` replaces. */
+/* Returns true if the key was added. Otherwise *old, unless NULL, is its old value, which `value`
+ * replaces. */
 bool raxInsert(struct rax *r, struct str key, void *value, void **old);
-/* True when the key exists; *value (may be NULL) receives its value. */
+/* Returns whether the key exists; *value, unless NULL, receives its value. */
 bool raxFind(const struct rax *r, struct str key, void **value);
-/* True when the key existed and has been removed; *old (may be NULL) is its value. */
+/* Removes a key and returns whether it existed; *old, unless NULL, receives its value. */
 bool raxRemove(struct rax *r, struct str key, void **old);
 
 /* Iteration, both ways. An iterator survives every change of the tree: when the form has changed since its
@@ -47,15 +48,15 @@ bool raxRemove(struct rax *r, struct str key, void **old);
  *     raxStop(&it); */
 struct raxStep {
     void *node;
-    int child; /* -1: at the node's own key */
+    int child; /* -1 at the node's own key */
 };
 struct raxIterator {
     const struct rax *rax;
     struct str key;
     void *value;
-    bool valid; /* stands on a key, or stood on one that was removed */
+    bool valid; /* is at a key, possibly one that has been removed */
     uint32_t change;
-    char *bytes; /* of the key, inline or allocated */
+    char *bytes; /* bytes of the key, inline or allocated */
     size_t room;
     struct raxStep *path;
     size_t depth, path_room;
@@ -63,16 +64,16 @@ struct raxIterator {
     struct raxStep inline_path[18]; /* an ID has 16 bytes: never more than 17 steps */
 };
 void raxStart(struct raxIterator *it, const struct rax *r);
-/* Goes to a key: op is "=", ">", ">=", "<", "<=" (than key), "^" (first) or "$" (last). False when there is
- * none. */
+/* Moves to a key: op is "=", ">", ">=", "<", "<=" (than key), "^" (first) or "$" (last). Returns false
+ * if there is none. */
 bool raxSeek(struct raxIterator *it, const char *op, struct str key);
 bool raxNext(struct raxIterator *it); /* false past the end; the iterator must be sought again then */
 bool raxPrev(struct raxIterator *it);
 void raxStop(struct raxIterator *it);
 
-/* Offers to `move` the nodes that lead to up to `keys` keys from a place on (op and key as in raxSeek),
- * and each key's value to `value` (may be NULL), which returns where the value is now and must not change
- * the tree. True when there are more keys. O(keys, and their length). */
+/* Passes to `move` the nodes on the paths to up to `keys` keys from a place on (op and key as in
+ * raxSeek), and each key's value to `value`, unless that is NULL, which returns the value's new address
+ * and must not change the tree. Returns true if there are more keys. O(keys, and their length). */
 typedef void *raxValueFn(void *priv, struct str key, void *value);
 bool raxMove(struct rax *r, const char *op, struct str key, size_t keys, zmoveFn *move, raxValueFn *value,
              void *priv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rax_test.c - the radix tree against a sorted array: a million random operations on keys of several kinds,
- * every way to seek, and iterators that live through changes. */
+/* rax_test.c - the radix tree against a sorted array: a million random operations on keys of several
+ * kinds, every way to seek, and iterators over a changing tree. */
 #include "ds/rax.h"
 
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static struct str raxTestView(const struct modelKey *k) {
     return strN(k->bytes, k->len);
 }
 
-/* Index of the first key that is not smaller. */
+/* Returns the index of the first key that is not smaller. */
 static size_t raxTestModelLower(const struct raxModel *m, struct str key) {
     size_t low = 0, high = m->n;
     while (low < high) {
@@ -95,7 +95,7 @@ static size_t longKey(char *p) {
     return randomBelow(4) ? (size_t)KEY_MAX - 1 : randomBelow(KEY_MAX);
 }
 
-/* All keys are prefixes of one another: the deepest tree. */
+/* Makes keys that are prefixes of one another: the deepest tree. */
 static size_t nestedKey(char *p) {
     memset(p, 'n', KEY_MAX);
     return randomBelow(KEY_MAX);
@@ -155,7 +155,7 @@ struct moving {
     size_t at, offers;
 };
 
-/* Half of what it is offered moves; what was there is spoilt. Counts the offers. */
+/* Moves half of the allocations, overwrites the old ones, and counts the calls. */
 static void *raxTestMoveSome(void *priv, void *ptr) {
     ((struct moving *)priv)->offers++;
     if (randomBelow(2)) return NULL;
@@ -174,7 +174,7 @@ static void *giveValue(void *priv, struct str key, void *value) {
     return k->value = someValue();
 }
 
-/* All keys, in pieces. Each node is offered, some above the cuts more than once. */
+/* Moves all keys, in pieces. Each node is passed, some above the cuts more than once. */
 static void moveAll(struct rax *r, struct raxModel *m) {
     struct moving moving = {.model = m};
     size_t pieces = 0;
@@ -241,7 +241,7 @@ static void raxTestModel(void **state) {
     for (int i = 0; i < 5; i++) raxTestRunModel(makers[i], modelShare(200000));
 }
 
-/* An iterator goes on from its place whatever happens to the tree, its own key included. */
+/* An iterator continues from its place whatever changes in the tree, its own key included. */
 static void testIteratorThroughChanges(void **state) {
     (void)state;
     static keyMaker *makers[] = {shortKey, raxTestIdKey, byteKey, nestedKey};
@@ -259,7 +259,7 @@ static void testIteratorThroughChanges(void **state) {
         while (more) {
             size_t len = it.key.len;
             memcpy(at, it.key.ptr, len);
-            if (randomBelow(3) == 0) { /* remove what it stands on */
+            if (randomBelow(3) == 0) { /* removes the iterator's key */
                 raxTestModelRemove(m, raxTestModelLower(m, it.key));
                 assert_true(raxRemove(&r, strN(at, len), NULL));
             }
@@ -301,7 +301,7 @@ static void testDestroyFreesValues(void **state) {
     assert_int_equal(freed, size + 1);
 }
 
-/* IDs that count up are what the tree is for: they must be cheap. */
+/* The tree is made for IDs that count up: they must be cheap. */
 static void raxTestMemory(void **state) {
     (void)state;
     struct rax r;

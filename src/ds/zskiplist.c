@@ -12,24 +12,25 @@
  *
  *        back     | length: 12 | height - 1: 4 | backward: 48 |
  *
- * Three out of four nodes have height 1, and 24 bytes beside the member: score, links and most of the member
- * share a cache line. A member of LONG_MEMBER bytes or more has its length in the 8 bytes in front of it.
+ * Three out of four nodes have height 1, and take 24 bytes besides the member: score, links and most of
+ * the member share a cache line. A member of LONG_MEMBER bytes or more has its length in the 8 bytes
+ * before it.
  *
- * A "tower" is an array of levels, be it a node's or the header; the searches walk towers, so that the header
- * needs no special case. Positions count from 1, the header is at 0.
+ * A "tower" is an array of levels, either a node's or the header; searches walk towers, so that the
+ * header needs no special case. Positions count from 1, the header is at 0.
  *
- * Span of a level whose forward is NULL: the number of nodes behind this one, minus the list's `adjust`.
- * Appending a node moves every end by one; it increments `adjust` instead of walking to all of them, and
- * taking off the tail decrements it. So both touch only the tail, as long as its height is 1. Linking
- * anywhere else changes only spans on the search path, in the same way whether they lead to a node or to the
- * end. The number wraps around below zero; unsigned arithmetic does not mind. */
+ * The span of a level whose forward is NULL is the number of nodes after this one, minus the list's
+ * `adjust`. Appending a node would increase all such spans; it increments `adjust` instead, and removing
+ * the tail decrements it. So both touch only the tail, as long as its height is 1. Linking anywhere else
+ * changes only spans on the search path, in the same way whether they lead to a node or to the end. The
+ * number may wrap around below zero, which unsigned arithmetic allows. */
 #include "ds/zskiplist.h"
 
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 
-/* Levels of so few nodes stay in the cache: every search reads some of them. */
+/* Levels of at most this many nodes stay in the cache: every search reads some of them. */
 #define FETCH_WARM 1024
 
 typedef struct zskiplistLevel zslLevel;
@@ -77,7 +78,7 @@ static inline int zslListHeight(const zskiplist *zsl) {
 }
 
 static inline uint64_t zslGetAdjust(const zskiplist *zsl) {
-    return (uint64_t)((int64_t)zsl->header[0].span >> ADJUST_SHIFT); /* keeps the sign */
+    return (uint64_t)((int64_t)zsl->header[0].span >> ADJUST_SHIFT); /* an arithmetic shift keeps the sign */
 }
 
 static inline void zslAddAdjust(zskiplist *zsl, int64_t delta) {
@@ -94,7 +95,7 @@ static inline uint64_t zslSpanOf(const zslLevel *tower, int level) {
 
 /* ---- Nodes ---- */
 
-/* P = 1/4: each pair of zero bits is one more level. */
+/* Draws a height with P = 1/4: each pair of zero bits adds a level. */
 static int zslRandomHeight(void) {
     uint64_t bits = randomU64() | 1ull << (2 * (ZSKIPLIST_MAXLEVEL - 1));
     return 1 + __builtin_ctzll(bits) / 2;
@@ -132,7 +133,7 @@ static void zslNodeFree(zskiplistNode *n) {
     zfreeSized(n, zslNodeSize(zslNodeHeight(n), zslMemberOf(n).len));
 }
 
-/* The node whose tower this is; NULL for the header. */
+/* Returns the node of a tower; NULL for the header. */
 static inline zskiplistNode *zslTowerNode(const zskiplist *zsl, zslLevel *tower) {
     if (tower == zsl->header) return NULL;
     return (zskiplistNode *)((char *)tower - offsetof(zskiplistNode, level));
@@ -140,13 +141,13 @@ static inline zskiplistNode *zslTowerNode(const zskiplist *zsl, zslLevel *tower)
 
 /* ---- Searching ---- */
 
-/* The towers left of a place, per level, and their positions. */
+/* The last tower left of a place on each level, and their positions. */
 struct zslPath {
     zslLevel *tower[ZSKIPLIST_MAXLEVEL];
     uint64_t pos[ZSKIPLIST_MAXLEVEL];
 };
 
-/* The order of the list: is n before (score, member)? */
+/* The key of a search; the list is ordered by score, then member. */
 struct zslKey {
     double score;
     struct str member;
@@ -171,8 +172,9 @@ static inline bool zslIsWithinLexMax(const zskiplistNode *n, const void *r) {
 
 typedef bool isLeftFn(const zskiplistNode *n, const void *target);
 
-/* Last tower for which isLeft holds, and its position; notes the path when asked to. Inlined into each
- * caller, with its own isLeft. A node that stopped a higher level is not compared again. */
+/* Finds the last tower for which isLeft holds, and its position; fills in the path unless that is NULL.
+ * It is inlined into each caller, with its own isLeft. A node that stopped a higher level is not
+ * compared again. */
 static inline __attribute__((always_inline)) zslLevel *
 zslDescend(const zskiplist *zsl, isLeftFn *isLeft, const void *target, uint64_t *pos, struct zslPath *path) {
     zslLevel *tower = (zslLevel *)zsl->header;
@@ -199,7 +201,7 @@ static void zslFindPathByKey(const zskiplist *zsl, const struct zslKey *key, str
     zslDescend(zsl, zslIsBeforeKey, key, &pos, path);
 }
 
-/* The towers to the left of position pos + 1; notes no positions. */
+/* Finds the towers to the left of position pos + 1, without their positions. */
 static void zslFindPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
     zslLevel *tower = zsl->header;
     uint64_t at = 0;
@@ -212,7 +214,7 @@ static void zslFindPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path)
     }
 }
 
-/* The last tower on each of the levels 1 .. height-1, not counting `except`. */
+/* Finds the last tower on each of the levels 1 .. height-1, not counting `except`. */
 static void zslFindLastTowers(zskiplist *zsl, int height, const zskiplistNode *except, zslLevel **last) {
     zslLevel *tower = zsl->header;
     if (height == 1) return;
@@ -224,7 +226,7 @@ static void zslFindLastTowers(zskiplist *zsl, int height, const zskiplistNode *e
 
 /* ---- Linking ---- */
 
-/* New levels of the header lead to the end; returns the height before. */
+/* Raises the list's height; new levels of the header lead to the end. Returns the old height. */
 static int zslRaiseHeight(zskiplist *zsl, int height) {
     int before = zslListHeight(zsl);
     if (height <= before) return before;
@@ -239,7 +241,7 @@ static void zslLowerHeight(zskiplist *zsl) {
     zslSetListHeight(zsl, height);
 }
 
-/* The way back from `next`, or from the end of the list, leads to n. */
+/* Makes n the node before `next`, or the tail if `next` is NULL. */
 static inline void zslSetBefore(zskiplist *zsl, zskiplistNode *next, zskiplistNode *n) {
     if (next)
         zslSetBackward(next, n);
@@ -268,7 +270,7 @@ static void zslLinkAtTail(zskiplist *zsl, zskiplistNode *n) {
     zslAddAdjust(zsl, 1);
 }
 
-/* Link n behind the path, which is found before the list grows higher for n. */
+/* Links n behind the path, which was found before the list's height grows for n. */
 static void zslLinkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path) {
     int height = zslNodeHeight(n), highest = zslListHeight(zsl);
     for (int i = zslRaiseHeight(zsl, height); i < height; i++) {
@@ -301,7 +303,8 @@ static void zslLinkAtHead(zskiplist *zsl, zskiplistNode *n) {
     zslLinkAtPath(zsl, n, &path);
 }
 
-/* Link by its score and member. Looking at the tail first costs a load that does not hold up the search. */
+/* Links a node by its score and member. The tail is compared first, which costs a load that does not
+ * delay the search. */
 static void zslLinkNode(zskiplist *zsl, zskiplistNode *n) {
     struct zslKey key = {n->score, zslMemberOf(n)};
     struct zslPath path;
@@ -331,8 +334,8 @@ static void zslUnlinkTail(zskiplist *zsl) {
     zslLowerHeight(zsl);
 }
 
-/* Unlink the `count` nodes behind the path; returns the first. `each` (may be NULL) is called for each when
- * the list no longer leads to it. */
+/* Unlinks the `count` nodes behind the path; returns the first. `each`, unless NULL, is called for each
+ * after it is unlinked. */
 static void zslUnlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
                          void (*each)(void *priv, zskiplistNode *n), void *priv) {
     zslLevel **left = path->tower;
@@ -392,8 +395,8 @@ bool zlexRangeEmpty(const struct zlexRange *r) {
     return cmp > 0 || (cmp == 0 && (r->min.exclusive || r->max.exclusive));
 }
 
-/* First node that is not left; the first node of all is tried before the search, which would touch the first
- * node of every level. */
+/* Finds the first node that is not left. The first node of all is tried before the search, which would
+ * touch the first node of every level. */
 static inline __attribute__((always_inline)) zskiplistNode *
 zslFirstNotLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t *pos) {
     zskiplistNode *first = zsl->header[0].forward;
@@ -402,7 +405,8 @@ zslFirstNotLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint6
     return zslDescend(zsl, isLeft, range, pos, NULL)[0].forward;
 }
 
-/* Last node that is left, and its position; NULL and 0 when none. The tail is tried first. */
+/* Finds the last node that is left, and its position; NULL and 0 if there is none. The tail is tried
+ * first. */
 static inline __attribute__((always_inline)) zskiplistNode *
 zslLastLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t *pos) {
     *pos = zsl->length;
@@ -446,7 +450,7 @@ zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r
     return n;
 }
 
-/* ---- Life and accessors ---- */
+/* ---- Creating, freeing, accessors ---- */
 
 void zslInit(zskiplist *zsl) {
     memset(zsl, 0, sizeof(*zsl));
@@ -508,7 +512,7 @@ void zslPrefetchFirst(const zskiplist *zsl) {
     __builtin_prefetch(zsl->header[0].forward);
 }
 
-/* ---- Searching ahead ---- */
+/* ---- Prefetching ---- */
 
 void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f) {
     int warm = 0;
@@ -519,8 +523,8 @@ void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f) {
                            .warm = (int16_t)warm};
 }
 
-/* Where the tower leads to on this level and on the one below it, which comes next when this one leads too
- * far. */
+/* Prefetches the next node on this level, and on the one below it, which is searched if the former is
+ * too far. */
 static void zslFetchFrom(struct zslFetch *f) {
     f->fetched = f->tower;
     f->down_to = f->level ? f->level - 1 : 0;
@@ -617,7 +621,7 @@ uint64_t zslGetRank(const zskiplist *zsl, const zskiplistNode *n) {
 zskiplistNode *zslGetByRank(const zskiplist *zsl, uint64_t rank) {
     int height = zslListHeight(zsl), i = 0;
     if (rank >= zsl->length) return NULL;
-    uint64_t left = zsl->length - 1 - rank; /* steps to go; a few from the tail are cheaper than a descent */
+    uint64_t left = zsl->length - 1 - rank; /* steps left; a few from the tail are cheaper than a descent */
     if (left < (uint64_t)height) {
         zskiplistNode *n = zsl->tail;
         while (left--) n = zslBackwardOf(n);
@@ -655,7 +659,7 @@ uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
     return count;
 }
 
-/* The path goes along: its towers are what leads to the next node. Nothing points at the header. */
+/* The path moves along, since its towers point to the next node. Nothing points to the header. */
 void zslMoveRange(zskiplist *zsl, uint64_t rank, uint64_t count,
                   zskiplistNode *(*move)(void *priv, zskiplistNode *n), void *priv) {
     struct zslPath path;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zskiplist.h - ordered index of a sorted set: a skiplist (Pugh 1990) with spans, and with its header inside
+/* zskiplist.h - ordered index of a sorted set: a skiplist (Pugh 1990) with spans, whose header is inside
  * the list.
  *
  *     zskiplist: | length | tail | header.level[0] .. header.level[MAX-1] |
  *     node:      | score | level[0] {backward+height+len, forward} | level[1] {span, forward} .. | member |
  *
- * There is no header node: the first element is one pointer away from the list. A node is one allocation, the
- * member embedded after the levels; of height 1 it takes 24 bytes beside its member. The span of level 0 is
- * always 0 or 1 (is there a next node), so that slot stores other things instead. List: the current height.
- * Node: the way back, in 48 bits, and above it the node's height and the member's length. Rank climbs: from a
- * node forward along the highest level reached, adding spans, up to the end; no comparisons.
+ * There is no header node: the first element is one pointer away from the list. A node is one allocation
+ * with the member after the levels; a node of height 1 takes 24 bytes besides its member. The span of
+ * level 0 is always 0 or 1 (is there a next node), so its slot stores other data instead: in the list
+ * the current height; in a node the backward pointer in 48 bits, and above it the node's height and the
+ * member's length. A rank is computed by climbing: from a node forward along the highest level reached,
+ * adding spans, up to the end, without comparisons.
  *
- * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique; that is the
- * caller's duty (the member index knows). Other modules use only these functions. */
+ * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique: the
+ * caller checks that with the member index. Other modules use only these functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +27,7 @@
 typedef struct zskiplistNode zskiplistNode;
 
 struct zskiplistLevel {
-    uint64_t span; /* level 0: see above; never used as a span */
+    uint64_t span; /* level 0: other data, see above */
     zskiplistNode *forward;
 };
 struct zskiplist { /* 272 bytes; embedded in struct zset beside the member index */
@@ -40,7 +41,7 @@ typedef struct zskiplist zskiplist;
  * presumes equal scores. */
 struct zscoreRange {
     double min, max;
-    bool minex, maxex; /* true: that end is excluded */
+    bool minex, maxex; /* whether min, max itself is excluded */
 };
 struct zlexBound {
     enum { ZLEX_MIN, ZLEX_VALUE, ZLEX_MAX } kind; /* "-", a value, "+" */
@@ -63,7 +64,7 @@ bool zlexGteMin(struct str member, const struct zlexRange *r);
 bool zlexLteMax(struct str member, const struct zlexRange *r);
 bool zlexRangeEmpty(const struct zlexRange *r);
 
-/* Life. Nodes are freed one by one; O(n). */
+/* Creating and freeing. Nodes are freed one by one; O(n). */
 void zslInit(zskiplist *zsl);
 void zslClear(zskiplist *zsl);
 
@@ -77,54 +78,55 @@ struct str zslGetNodeElement(const zskiplistNode *n);
 int zslGetNodeHeight(const zskiplistNode *n);
 zskiplistNode *zslGetNext(const zskiplistNode *n);
 zskiplistNode *zslGetPrev(const zskiplistNode *n);
-size_t zslNodeMemory(const zskiplistNode *n); /* usable bytes of its allocation */
+size_t zslNodeMemory(const zskiplistNode *n); /* usable bytes of the node's allocation */
 void zslPrefetchFirst(const zskiplist *zsl);
-/* The node that zslGetRank visits after n, NULL at the end, with what it will read there on its way. */
+/* Returns the node that zslGetRank visits after n, NULL at the end, and prefetches what it will read
+ * there. */
 const zskiplistNode *zslClimb(const zskiplistNode *n);
-/* A search for the place of a score that reads no node before it has been fetched: for passes over a batch,
- * in which the misses of several searches overlap. Each step asks for one node or two; false: there is no
- * more to fetch. It is a hint only: nodes of equal score are not told apart, and the list must not change
- * between the steps. */
+/* A search for a score that prefetches each node before reading it, so that the cache misses of several
+ * searches overlap. Each step prefetches one node or two; false when nothing is left to fetch. It is a
+ * hint only: nodes of equal score are not distinguished, and the list must not change between the steps. */
 struct zslFetch {
-    const struct zskiplistLevel *tower;   /* left of the place, as far as is known */
-    const struct zskiplistLevel *fetched; /* the tower from which nodes were asked for, */
-    const zskiplistNode *stop;            /* right of the place, on the level above */
+    const struct zskiplistLevel *tower;   /* the last tower known to be left of the score */
+    const struct zskiplistLevel *fetched; /* the tower whose next nodes were prefetched */
+    const zskiplistNode *stop;            /* the first node right of the score, on the level above */
     double score;
     int16_t level, warm;
-    int16_t down_to; /* of levels from here on */
+    int16_t down_to; /* the lowest level to search */
 };
 void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f);
 bool zslFetchStep(struct zslFetch *f);
 
 /* Change. O(log n) expected. */
 zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member);
-/* Known to sort after the tail (O(1) amortized); before the first. */
+/* The element must sort after the tail (O(1) amortized), or before the first element. */
 zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member);
 zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member);
-void zslDelete(zskiplist *zsl, zskiplistNode *n); /* unlinked and freed */
-/* New score; the node stays in place when the order allows, else it is unlinked and linked again: same node,
- * same address. */
+void zslDelete(zskiplist *zsl, zskiplistNode *n); /* unlinks and frees the node */
+/* Sets a new score; the node stays in place if the order allows, else it is unlinked and linked again at
+ * the same address. */
 void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score);
 
-/* Rank is 0-based. zslGetRank: O(log n) climbing. zslGetByRank: NULL when rank >= length. */
+/* Ranks count from 0. zslGetRank climbs in O(log n). zslGetByRank returns NULL for rank >= length. */
 uint64_t zslGetRank(const zskiplist *zsl, const zskiplistNode *n);
 zskiplistNode *zslGetByRank(const zskiplist *zsl, uint64_t rank);
 
-/* First/last node inside the range, NULL when none; *rank (may be NULL) receives its rank. O(log n). */
+/* Return the first or last node inside the range, NULL if there is none; *rank, unless NULL, receives
+ * its rank. O(log n). */
 zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank);
 zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank);
 zskiplistNode *zslFirstInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank);
 zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank);
 
-/* Delete `count` nodes from rank on; onDelete (may be NULL) is told each node before it is freed. Returns how
- * many. O(log n + count). */
+/* Deletes `count` nodes from rank on; onDelete, unless NULL, is called for each node before it is freed.
+ * Returns how many. O(log n + count). */
 uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
                               void (*onDelete)(void *priv, zskiplistNode *n), void *priv);
 
-/* Up to `count` nodes from rank on may move: `move` copies the node it is given, frees it and returns the
- * copy, or NULL: it stays. O(log n + count). */
+/* Moves up to `count` nodes from rank on: `move` copies the node, frees it and returns the copy, or
+ * returns NULL when it stays. O(log n + count). */
 void zslMoveRange(zskiplist *zsl, uint64_t rank, uint64_t count,
                   zskiplistNode *(*move)(void *priv, zskiplistNode *n), void *priv);
 
-/* Every invariant: order, spans, heights, backward links, tail, length. Asserts. For tests. */
+/* Asserts every invariant: order, spans, heights, backward links, tail, length. For tests. */
 void zslVerify(const zskiplist *zsl);

@@ -20,11 +20,11 @@
 /* ---- The model: an array of entries in order ---- */
 
 #define MODEL_MAX  4096
-#define MEMBER_MAX 4200 /* from 4095 bytes on, the length is apart */
+#define MEMBER_MAX 4200 /* from 4095 bytes on, the length is stored separately */
 
 struct zslModelEntry {
     double score;
-    struct str member; /* own copy */
+    struct str member; /* owned */
     zskiplistNode *node;
 };
 static struct zslModelEntry model[MODEL_MAX];
@@ -73,7 +73,7 @@ static double zskiplistTestRandomScore(void) {
     }
 }
 
-/* Empty, binary, with shared prefixes, or long. */
+/* Makes a member that is empty, binary, long, or has a shared prefix. */
 static size_t randomMember(char *buf) {
     size_t len = 0;
     switch (randomBelow(4)) {
@@ -104,7 +104,7 @@ static struct str zskiplistTestOwnCopy(struct str s) {
     return strN(p, s.len);
 }
 
-/* ---- Operations: each does the same to both and compares what they answer ---- */
+/* ---- Operations: each changes both and compares the results ---- */
 
 static void zskiplistTestOpInsert(void) {
     char buf[MEMBER_MAX + 32];
@@ -226,7 +226,7 @@ static bool zskiplistTestBelowMax(struct str m, const struct zlexBound *b) {
     return b->exclusive ? strCmp(m, b->value) < 0 : strCmp(m, b->value) <= 0;
 }
 
-/* Only meaningful while all scores are equal; the driver makes lists of that kind. */
+/* Compares lex ranges, which only make sense while all scores are equal; the driver makes such lists. */
 static void zskiplistTestOpLexRange(void) {
     char bufMin[MEMBER_MAX + 32], bufMax[MEMBER_MAX + 32];
     struct zlexRange r = {zskiplistTestRandomBound(bufMin), zskiplistTestRandomBound(bufMax)};
@@ -363,7 +363,7 @@ static void testLex(void **state) {
     zskiplistTestClearBoth();
 }
 
-/* A queue: the positions of the ends are kept lazily, which long runs at both ends must not upset. */
+/* Tests a queue: the positions of the ends are kept lazily, also through long runs at both ends. */
 static void zskiplistTestQueue(void **state) {
     (void)state;
     char buf[32];
@@ -390,7 +390,7 @@ static void zskiplistTestQueue(void **state) {
 static void testShape(void **state) {
     (void)state;
     long byHeight[ZSKIPLIST_MAXLEVEL + 1] = {0};
-    long ample = 0; /* glibc gives away what would be too small for a block */
+    long ample = 0; /* glibc adds a remainder that is too small for a block */
     char buf[32];
     zslInit(&list);
     for (int i = 0; i < 100000; i++) zslAppend(&list, i, strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
@@ -409,7 +409,7 @@ static void testShape(void **state) {
     zslClear(&list);
 }
 
-/* Members whose length no longer fits beside the height; they come and go, and change their places. */
+/* Members whose length does not fit beside the height are added, removed and moved. */
 static void testLongMembers(void **state) {
     (void)state;
     static const size_t lengths[] = {0, 1, 4093, 4094, 4095, 4096, 100000, 1 << 20};
@@ -418,7 +418,7 @@ static void testLongMembers(void **state) {
     char *bytes = zmalloc(1 << 20);
     memset(bytes, 'x', 1 << 20);
     zslInit(&list);
-    for (unsigned round = 0; round < 100; round++) { /* so many that nodes of most heights come up */
+    for (unsigned round = 0; round < 100; round++) { /* enough for nodes of most heights */
         size_t before = zmallocUsedMemory(), sum = 0;
         for (unsigned i = 0; i < LENGTHS; i++) {
             nodes[i] = zslInsert(&list, (double)(i * 3 % LENGTHS), strN(bytes, lengths[i]));
@@ -438,7 +438,7 @@ static void testLongMembers(void **state) {
     zfree(bytes);
 }
 
-/* A search that only fetches ends beside the place. */
+/* Runs the prefetching search, which has to end at the score. */
 static unsigned fetchOne(double score) {
     struct zslFetch f;
     unsigned steps = 0;
@@ -464,7 +464,7 @@ static void testFetch(void **state) {
     }
     unsigned steps = 0;
     for (int i = 0; i < 2000; i++) steps += fetchOne((double)randomBelow(10002) - (double)randomBelow(2));
-    assert_in_range(steps / 2000, 4, 15); /* the few high nodes are not asked for */
+    assert_in_range(steps / 2000, 4, 15); /* the few high nodes are not prefetched */
     fetchOne(INFINITY);
     fetchOne(-INFINITY);
     zslClear(&list);
