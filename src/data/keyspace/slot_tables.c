@@ -116,7 +116,7 @@ int slotTablesNext(const struct slotTables *st, int slot, enum slotsSeen seen) {
 
 /* Returns the slot of the n-th shown entry, from 0, in the order of slots. */
 static int slotTablesSlotOfEntry(const struct slotTables *st, uint64_t n) {
-    debugAssert(n < shown(st));
+    debugAssert(n < slotTablesShown(st));
     int group = 0;
     for (; n >= slotTablesGroupShown(st, group); group++) n -= slotTablesGroupShown(st, group);
     int slot = group * SLOT_GROUP;

@@ -233,7 +233,7 @@ enum evictOutcome { BELOW, NOT_YET, CANNOT };
 
 static void evictObject(struct db *db, struct object *o) {
     serverAssert(!evictIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
-    debugAssert(overLimit() && allowed());
+    debugAssert(evictOverLimit() && evictIsAllowed());
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         being_freed += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
     }

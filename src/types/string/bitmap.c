@@ -43,7 +43,7 @@ static int64_t bitmapCountBits(const unsigned char *p, size_t n) {
     return __builtin_cpu_supports("popcnt") ? bitmapCountPopcnt(p, n) : bitmapCountLoop(p, n);
 }
 #else
-static int64_t bitmapBitopsCount(const unsigned char *p, size_t n) {
+static int64_t bitmapCountBits(const unsigned char *p, size_t n) {
     return bitmapCountLoop(p, n);
 }
 #endif
