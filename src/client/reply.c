@@ -468,9 +468,6 @@ void replyErrorFmt(struct client *c, const char *fmt, ...) {
     replyErrorSds(c, s);
 }
 
-void replySyntaxError(struct client *c) {
-    replyError(c, err_syntax);
-}
 void replyWrongType(struct client *c) {
     replyError(c, err_wrongtype);
 }

@@ -84,7 +84,9 @@ extern const char err_nosuchkey[];  /* ERR no such key */
 extern const char err_notint[];     /* ERR value is not an integer or out of range */
 extern const char err_notfloat[];   /* ERR value is not a valid float */
 extern const char err_outofrange[]; /* ERR index out of range */
-void replySyntaxError(struct client *c);
+static inline bool replySyntaxError(struct client *c) { /* always false */
+    return replyError(c, err_syntax);
+}
 void replyWrongType(struct client *c);
 /* "ERR unknown subcommand or wrong number of arguments for '%s'. Try %s HELP." as Valkey words it. */
 void replySubcommandError(struct client *c);

@@ -20,10 +20,7 @@ bool expiryParseOptions(struct client *c, int from, int end, enum expiryKind *ki
     for (int i = from; i < end; i++) {
         enum expiryKind option = strIs(c->argv[i], "persist") ? EXPIRY_PERSIST : expiryKindOf(c->argv[i]);
         bool known = option == EXPIRY_PERSIST || (option && i + 1 < end);
-        if (!known || (*kind != EXPIRY_NONE && *kind != option)) {
-            replySyntaxError(c);
-            return false;
-        }
+        if (!known || (*kind != EXPIRY_NONE && *kind != option)) return replySyntaxError(c);
         *kind = option;
         if (option != EXPIRY_PERSIST) *time = c->argv[++i];
     }

@@ -72,8 +72,7 @@ static bool popParseArgs(struct client *c, const struct popType *t, int at, stru
         next += 2;
     }
     if (ok && next == c->argc) return true;
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 /* Returns false when there was nothing to pop. */

@@ -53,8 +53,7 @@ static bool hashExpireParseFields(struct client *c, int at, int step, const char
     f->step = step;
     f->count = (size_t)n;
     if (n >= 1 && given % step == 0 && n == given / step) return true;
-    replyError(c, error);
-    return false;
+    return replyError(c, error);
 }
 
 static struct str hashExpireFieldAt(const struct client *c, const struct fieldArgs *f, size_t i) {
@@ -169,8 +168,7 @@ void hpexpireatCommand(struct client *c) {
 static bool hashExpireParseOnlyFields(struct client *c, int at, int step, const char *error,
                                       struct fieldArgs *f) {
     if (strIs(c->argv[at], "fields")) return hashExpireParseFields(c, at, step, error, f);
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 static void hashExpireReplyExpiries(struct client *c, bool absolute, bool seconds) {
@@ -325,8 +323,7 @@ static bool hashExpireParseSetexOptions(struct client *c, int end, struct setexO
     *opt = (struct setexOptions){.when_ms = HASH_NO_EXPIRE};
     for (int i = 2; i < end; i++) {
         if (hashExpireSetexOption(c, end, opt, &i)) continue;
-        replySyntaxError(c);
-        return false;
+        return replySyntaxError(c);
     }
     return true;
 }

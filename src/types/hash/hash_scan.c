@@ -102,14 +102,9 @@ static void hashScanReplyDistinct(const struct randomReply *r, size_t count, siz
 static bool hashScanParseCount(struct client *c, int64_t *count, bool *values) {
     if (!argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, count, NULL)) return false;
     *values = c->argc == 4 && strIs(c->argv[3], "withvalues");
-    if (c->argc > 4 || (c->argc == 4 && !*values)) {
-        replySyntaxError(c);
-        return false;
-    }
-    if (*values && (*count < -INT64_MAX / 2 || *count > INT64_MAX / 2)) {
-        replyError(c, "ERR value is out of range");
-        return false;
-    }
+    if (c->argc > 4 || (c->argc == 4 && !*values)) return replySyntaxError(c);
+    if (*values && (*count < -INT64_MAX / 2 || *count > INT64_MAX / 2))
+        return replyError(c, "ERR value is out of range");
     return true;
 }
 

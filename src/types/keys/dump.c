@@ -35,15 +35,13 @@ struct restoreOptions {
 static bool dumpParseIdle(struct client *c, struct str arg, int64_t *idle_s) {
     if (!argLongLong(c, arg, idle_s, NULL)) return false;
     if (*idle_s >= 0) return true;
-    replyError(c, "ERR Invalid IDLETIME value, must be >= 0");
-    return false;
+    return replyError(c, "ERR Invalid IDLETIME value, must be >= 0");
 }
 
 static bool dumpParseFreq(struct client *c, struct str arg, int64_t *freq) {
     if (!argLongLong(c, arg, freq, NULL)) return false;
     if (*freq >= 0 && *freq <= LFU_MAX) return true;
-    replyError(c, "ERR Invalid FREQ value, must be >= 0 and <= 255");
-    return false;
+    return replyError(c, "ERR Invalid FREQ value, must be >= 0 and <= 255");
 }
 
 static bool dumpParseOptions(struct client *c, struct restoreOptions *opt) {
@@ -59,10 +57,8 @@ static bool dumpParseOptions(struct client *c, struct restoreOptions *opt) {
             if (!dumpParseIdle(c, c->argv[++i], &opt->idle_s)) return false;
         } else if (strIs(word, "freq") && more && opt->idle_s == -1) {
             if (!dumpParseFreq(c, c->argv[++i], &opt->freq)) return false;
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     return true;
 }
@@ -77,10 +73,8 @@ static bool dumpReadPayload(struct client *c, struct str key, struct str payload
                             struct value *v) {
     struct str body;
     int version;
-    if (!rdbDumpValid(payload, &body, &version)) {
-        replyError(c, "ERR DUMP payload version or checksum are wrong");
-        return false;
-    }
+    if (!rdbDumpValid(payload, &body, &version))
+        return replyError(c, "ERR DUMP payload version or checksum are wrong");
     uint8_t type;
     *r = (struct rdbReader){.version = version,
                             .deep = dumpIsDeep(c),
@@ -91,8 +85,7 @@ static bool dumpReadPayload(struct client *c, struct str key, struct str payload
     rioReaderInitMemory(&r->io, body);
     if (rioReadByte(&r->io, &type) && rdbReadValue(r, type, v) == RDB_LOADED) return true;
     rdbReaderFree(r);
-    replyError(c, "ERR Bad data format");
-    return false;
+    return replyError(c, "ERR Bad data format");
 }
 
 /* The expiry is past already: reports a key that was restored and has expired. */

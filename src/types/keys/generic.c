@@ -117,20 +117,14 @@ bool scanReadCursor(struct str arg, uint64_t *cursor) {
 
 bool scanParseCursor(struct client *c, struct str arg, uint64_t *cursor) {
     if (scanReadCursor(arg, cursor)) return true;
-    replyError(c, "ERR invalid cursor");
-    return false;
+    return replyError(c, "ERR invalid cursor");
 }
 
 static bool genericSlotOption(struct client *c, struct str value, struct scanOptions *out) {
     int64_t slot;
-    if (out->slot >= 0) {
-        replyError(c, "ERR SLOT option can only be specified once");
-        return false;
-    }
-    if (!string2ll(value, &slot) || slot < 0 || slot >= KEY_SLOTS) {
-        replyError(c, "ERR Invalid or out of range slot");
-        return false;
-    }
+    if (out->slot >= 0) return replyError(c, "ERR SLOT option can only be specified once");
+    if (!string2ll(value, &slot) || slot < 0 || slot >= KEY_SLOTS)
+        return replyError(c, "ERR Invalid or out of range slot");
     out->slot = (int)slot;
     return true;
 }
@@ -152,8 +146,7 @@ static bool genericScanOption(struct client *c, struct str name, struct str valu
     } else if (out->slot_allowed && strIs(name, "slot")) {
         return genericSlotOption(c, value, out);
     }
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 /* Whether this is an option without a value that another command of the family has. */
@@ -175,8 +168,7 @@ static bool genericParseOptions(struct client *c, int from, const char *novalues
         } else if (genericForeignOption(c, c->argv[i])) {
             return false;
         } else if (i + 1 == c->argc) {
-            replySyntaxError(c);
-            return false;
+            return replySyntaxError(c);
         } else {
             if (!genericScanOption(c, c->argv[i], c->argv[i + 1], allow_type, out)) return false;
             i++;
@@ -329,10 +321,8 @@ static bool genericParseCopyOptions(struct client *c, struct db **db, bool *repl
         } else if (strIs(c->argv[i], "db") && i + 1 < c->argc) {
             *db = genericArgDb(c, c->argv[++i]);
             if (!*db) return false;
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     return true;
 }
@@ -436,10 +426,7 @@ static bool genericFlushMode(struct client *c, bool *async) {
     *async = lazyfree_lazy_user_flush;
     if (c->argc == 1) return true;
     bool is_async = strIs(c->argv[1], "async");
-    if (c->argc > 2 || (!is_async && !strIs(c->argv[1], "sync"))) {
-        replySyntaxError(c);
-        return false;
-    }
+    if (c->argc > 2 || (!is_async && !strIs(c->argv[1], "sync"))) return replySyntaxError(c);
     *async = is_async;
     return true;
 }

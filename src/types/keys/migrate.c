@@ -193,10 +193,9 @@ struct migrateRequest {
 };
 
 static bool migrateParseKeys(struct client *c, struct migrateRequest *m, int from) {
-    if (c->argv[3].len) {
-        replyError(c, "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
-        return false;
-    }
+    if (c->argv[3].len)
+        return replyError(
+            c, "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
     m->keys = c->argv + from;
     m->count = c->argc - from;
     return true;
@@ -244,10 +243,8 @@ static bool migrateParse(struct client *c, struct migrateRequest *m) {
         } else if (strIs(word, "keys")) {
             if (!migrateParseKeys(c, m, i + 1)) return false;
             break;
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     if (!argLongLong(c, c->argv[5], &m->timeout_ms, NULL) || !argLongLong(c, c->argv[4], &m->db, NULL))
         return false;

@@ -144,14 +144,12 @@ int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int arg
  * are in the slot of the sorted key. */
 static bool sortCheckSlot(struct client *c, struct str pattern, const char *error) {
     if (!cluster_enabled || patternSlot(pattern) == keySlot(c->argv[1])) return true;
-    replyError(c, error);
-    return false;
+    return replyError(c, error);
 }
 
 static bool sortMayReadAll(struct client *c, const char *error) {
     if (aclMayReadAllKeys(c)) return true;
-    replyError(c, error);
-    return false;
+    return replyError(c, error);
 }
 
 static bool sortParseBy(struct client *c, struct str pattern, struct sortArgs *a) {
@@ -183,10 +181,7 @@ static bool sortParseOption(struct client *c, int *i, struct sortArgs *a) {
     int args;
     enum sortOption option = sortOptionAt(c->argv, c->argc, *i, &args);
     const struct str *arg = c->argv + *i + 1;
-    if (option == SORT_UNKNOWN || (option == SORT_STORE && !a->may_store)) {
-        replySyntaxError(c);
-        return false;
-    }
+    if (option == SORT_UNKNOWN || (option == SORT_STORE && !a->may_store)) return replySyntaxError(c);
     *i += args;
     if (option == SORT_LIMIT)
         return argLongLong(c, arg[0], &a->offset, NULL) && argLongLong(c, arg[1], &a->limit, NULL);
@@ -449,10 +444,8 @@ static bool sortOrder(struct sortRun *run, const struct sortArgs *a) {
     run->keys = zmalloc(run->count * sizeof *run->keys);
     if (a->alpha) {
         sortSetTexts(run);
-    } else if (!sortSetNumbers(run)) {
-        replyError(run->c, "ERR One or more scores can't be converted into double");
-        return false;
-    }
+    } else if (!sortSetNumbers(run))
+        return replyError(run->c, "ERR One or more scores can't be converted into double");
     for (size_t i = 0; a->desc && i < run->count; i++) run->keys[i].key = ~run->keys[i].key;
     size_t wanted = run->answer.end;
     if (wanted < run->count) keysortSelect(run->keys, run->count, wanted, sortCompareElements, run);

@@ -42,8 +42,7 @@ struct object *listPushed(struct client *c, struct str key, struct object *o, st
 static bool listCheckSizes(struct client *c, int first) {
     for (int i = first; i < c->argc; i++) {
         if (c->argv[i].len < QL_ELEMENT_MAX) continue;
-        replyError(c, "ERR Element too large");
-        return false;
+        return replyError(c, "ERR Element too large");
     }
     return true;
 }
@@ -147,10 +146,7 @@ struct lposArgs {
 static bool listParseLpos(struct client *c, struct lposArgs *a) {
     for (int i = 3; i < c->argc; i += 2) {
         bool ok = true;
-        if (i + 1 == c->argc) {
-            replySyntaxError(c);
-            return false;
-        }
+        if (i + 1 == c->argc) return replySyntaxError(c);
         if (strIs(c->argv[i], "rank")) {
             ok = argRange(c, c->argv[i + 1], -INT64_MAX, INT64_MAX, &a->rank, NULL);
             if (ok && a->rank == 0) {

@@ -172,8 +172,7 @@ static bool listPopParseEnd(struct str s, enum listEnd *end) {
 
 static bool listPopParseEnds(struct client *c, struct move *m) {
     if (listPopParseEnd(c->argv[3], &m->from) && listPopParseEnd(c->argv[4], &m->to)) return true;
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 void lmoveCommand(struct client *c) {

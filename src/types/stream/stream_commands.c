@@ -27,8 +27,7 @@ static const char err_stream_id[] = "ERR Invalid stream ID specified as stream c
 
 bool argStreamID(struct client *c, struct str arg, uint64_t missing_seq, struct streamID *id) {
     if (streamIDParse(arg, missing_seq, id)) return true;
-    replyError(c, err_stream_id);
-    return false;
+    return replyError(c, err_stream_id);
 }
 
 static bool streamArgStreamBound(struct client *c, struct str arg, uint64_t missing_seq, struct streamID *id,
@@ -43,16 +42,14 @@ bool argStreamStart(struct client *c, struct str arg, struct streamID *id) {
     bool excluded;
     if (!streamArgStreamBound(c, arg, 0, id, &excluded)) return false;
     if (!excluded || streamIDNext(id)) return true;
-    replyError(c, "ERR invalid start ID for the interval");
-    return false;
+    return replyError(c, "ERR invalid start ID for the interval");
 }
 
 bool argStreamEnd(struct client *c, struct str arg, struct streamID *id) {
     bool excluded;
     if (!streamArgStreamBound(c, arg, UINT64_MAX, id, &excluded)) return false;
     if (!excluded || streamIDPrev(id)) return true;
-    replyError(c, "ERR invalid end ID for the interval");
-    return false;
+    return replyError(c, "ERR invalid end ID for the interval");
 }
 
 struct streamID *argStreamIDs(struct client *c, int from) {
@@ -142,10 +139,9 @@ struct addArgs {
 static bool streamParseStrategy(struct client *c, struct addArgs *a, int *i) {
     struct streamTrim *t = &a->trim;
     bool maxlen = strIs(c->argv[*i], "maxlen");
-    if (t->kind && (t->kind == TRIM_MAXLEN) != maxlen) {
-        replyError(c, "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
-        return false;
-    }
+    if (t->kind && (t->kind == TRIM_MAXLEN) != maxlen)
+        return replyError(c,
+                          "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
     t->kind = maxlen ? TRIM_MAXLEN : TRIM_MINID;
     t->approximate = false;
     struct str next = c->argv[*i + 1];
@@ -157,8 +153,7 @@ static bool streamParseStrategy(struct client *c, struct addArgs *a, int *i) {
     if (!maxlen) return argStreamID(c, c->argv[*i], 0, &t->minid);
     if (!argLongLong(c, c->argv[*i], &t->maxlen, NULL)) return false;
     if (t->maxlen >= 0) return true;
-    replyError(c, "ERR The MAXLEN argument must be >= 0.");
-    return false;
+    return replyError(c, "ERR The MAXLEN argument must be >= 0.");
 }
 
 static bool streamParseLimit(struct client *c, struct addArgs *a, int *i) {
@@ -166,18 +161,14 @@ static bool streamParseLimit(struct client *c, struct addArgs *a, int *i) {
     if (!argLongLong(c, c->argv[*i], &a->trim.limit, NULL)) return false;
     a->limit_given = true;
     if (a->trim.limit >= 0) return true;
-    replyError(c, "ERR The LIMIT argument must be >= 0.");
-    return false;
+    return replyError(c, "ERR The LIMIT argument must be >= 0.");
 }
 
 static bool streamCheckLimit(struct client *c, struct addArgs *a) {
-    if (a->limit_given && !a->trim.kind) {
-        replyError(c, "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
-        return false;
-    }
+    if (a->limit_given && !a->trim.kind)
+        return replyError(c, "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
     if (a->limit_given && !a->trim.approximate && !callReplays()) { /* Valkey propagates it */
-        replyError(c, "ERR syntax error, LIMIT cannot be used without the special ~ option");
-        return false;
+        return replyError(c, "ERR syntax error, LIMIT cannot be used without the special ~ option");
     }
     if (a->limit_given || !a->trim.approximate) return true;
     int64_t per_node = stream_node_max_entries;
@@ -198,8 +189,7 @@ static bool streamParseNewID(struct client *c, struct str arg, struct addArgs *a
     a->auto_seq = arg.len > 2 && arg.ptr[arg.len - 1] == '*' && arg.ptr[arg.len - 2] == '-';
     if (!a->auto_seq) return argStreamID(c, arg, 0, &a->id);
     if (streamIDParseNumber(strN(arg.ptr, arg.len - 2), &a->id.ms)) return true;
-    replyError(c, err_stream_id);
-    return false;
+    return replyError(c, err_stream_id);
 }
 
 /* Parses the options from argv[2] on, and the ID for XADD. */
@@ -218,10 +208,8 @@ static bool streamParseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
         } else if (xadd) {
             if (!streamParseNewID(c, opt, a)) return false;
             break;
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     a->id_at = i;
     return streamCheckLimit(c, a);
@@ -246,14 +234,11 @@ static bool streamChooseID(const struct addArgs *a, const struct stream *s, stru
 static bool streamCheckNewID(struct client *c, const struct addArgs *a, const struct stream *s,
                              struct streamID *id) {
     struct streamID last = s ? s->last_id : STREAM_ID_MIN;
-    if (!streamIDCompare(last, STREAM_ID_MAX)) {
-        replyError(c, "ERR The stream has exhausted the last possible ID, unable to add more items");
-        return false;
-    }
+    if (!streamIDCompare(last, STREAM_ID_MAX))
+        return replyError(c, "ERR The stream has exhausted the last possible ID, unable to add more items");
     bool chosen = streamChooseID(a, s, id);
     if (chosen && streamIDCompare(*id, last) > 0) return true;
-    replyError(c, "ERR The ID specified in XADD is equal or smaller than the target stream top item");
-    return false;
+    return replyError(c, "ERR The ID specified in XADD is equal or smaller than the target stream top item");
 }
 
 /* Returns the threshold with exactly the effect that the trimming had. */
@@ -433,40 +418,28 @@ static bool streamParseSetid(struct client *c, struct setidArgs *a) {
         bool more = i + 1 < c->argc;
         if (more && strIs(c->argv[i], "entriesadded")) {
             if (!argLongLong(c, c->argv[++i], &a->added, NULL)) return false;
-            if (a->added < 0) {
-                replyError(c, "ERR entries_added must be positive");
-                return false;
-            }
+            if (a->added < 0) return replyError(c, "ERR entries_added must be positive");
         } else if (more && strIs(c->argv[i], "maxdeletedid")) {
             if (!argStreamID(c, c->argv[++i], 0, &a->max_deleted)) return false;
             a->max_deleted_given = true;
-            if (streamIDCompare(a->id, a->max_deleted) < 0) {
-                replyError(
+            if (streamIDCompare(a->id, a->max_deleted) < 0)
+                return replyError(
                     c, "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
-                return false;
-            }
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     return true;
 }
 
 static bool streamCheckSetid(struct client *c, const struct setidArgs *a, struct stream *s) {
-    if (streamIDCompare(a->id, s->max_deleted_id) < 0) {
-        replyError(c, "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
-        return false;
-    }
+    if (streamIDCompare(a->id, s->max_deleted_id) < 0)
+        return replyError(c, "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
     if (!s->length) return true;
-    if (streamIDCompare(a->id, streamHighestID(s)) < 0) {
-        replyError(c, "ERR The ID specified in XSETID is smaller than the target stream top item");
-        return false;
-    }
-    if (a->added >= 0 && s->length > (uint64_t)a->added) {
-        replyError(c, "ERR The entries_added specified in XSETID is smaller than the target stream length");
-        return false;
-    }
+    if (streamIDCompare(a->id, streamHighestID(s)) < 0)
+        return replyError(c, "ERR The ID specified in XSETID is smaller than the target stream top item");
+    if (a->added >= 0 && s->length > (uint64_t)a->added)
+        return replyError(
+            c, "ERR The entries_added specified in XSETID is smaller than the target stream length");
     return true;
 }
 

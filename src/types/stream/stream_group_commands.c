@@ -83,11 +83,10 @@ void replyNoGroup(struct client *c, struct str key, struct str group) {
 static bool streamGroupStream(struct client *c, bool may_miss, struct stream **s) {
     if (!lookupStreamWrite(c, c->argv[2], s)) return false;
     if (*s || may_miss) return true;
-    replyError(
+    return replyError(
         c,
         "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the "
         "MKSTREAM option to create an empty stream automatically.");
-    return false;
 }
 
 /* Returns the group argv[3] of the stream argv[2], or NULL after an error reply. */
@@ -111,10 +110,8 @@ static bool streamGroupParseGroupOptions(struct client *c, bool create, bool *mk
             *mkstream = true;
         } else if (strIs(c->argv[i], "entriesread") && i + 1 < c->argc) {
             if (!argLongLong(c, c->argv[++i], entries_read, NULL)) return false;
-            if (*entries_read < 0 && *entries_read != STREAM_READ_UNKNOWN) {
-                replyError(c, "ERR value for ENTRIESREAD must be positive or -1");
-                return false;
-            }
+            if (*entries_read < 0 && *entries_read != STREAM_READ_UNKNOWN)
+                return replyError(c, "ERR value for ENTRIESREAD must be positive or -1");
         } else {
             replySubcommandError(c);
             return false;

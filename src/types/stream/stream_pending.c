@@ -117,8 +117,7 @@ static bool streamPendingParsePending(struct client *c, struct pendingArgs *a) {
     if (a->consumer_given) a->consumer = c->argv[at + 3];
     return true;
 syntax:
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 static void streamPendingReplyList(struct client *c, const struct rax *pending, const struct pendingArgs *a) {
@@ -306,10 +305,8 @@ static bool streamPendingParseAutoclaim(struct xclaimOptions *cl, struct streamI
             if (!argRange(c, c->argv[++i], 1, most, count, "ERR COUNT must be > 0")) return false;
         } else if (strIs(c->argv[i], "justid")) {
             cl->just_id = true;
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     return true;
 }

@@ -100,10 +100,7 @@ static bool streamReadParseReadArgs(struct client *c, struct readArgs *a) {
     }
     a->keys_at = i + 1;
     int left = c->argc - a->keys_at;
-    if (left <= 0) {
-        replySyntaxError(c);
-        return false;
-    }
+    if (left <= 0) return replySyntaxError(c);
     if (left % 2) {
         replyErrorFmt(
             c, "ERR Unbalanced '%s' list of streams: for each stream key an ID or '%c' must be specified.",
@@ -112,8 +109,7 @@ static bool streamReadParseReadArgs(struct client *c, struct readArgs *a) {
     }
     a->streams = left / 2;
     if (!a->from_group || a->group_given) return true;
-    replyError(c, "ERR Missing GROUP option for XREADGROUP");
-    return false;
+    return replyError(c, "ERR Missing GROUP option for XREADGROUP");
 }
 
 static bool streamReadMeaningless(struct client *c, char id) {
@@ -131,13 +127,11 @@ static bool streamReadParseStart(struct client *c, const struct readArgs *a, str
     r->fresh = streamIsChar(arg, '>');
     if ((streamIsChar(arg, '$') || streamIsChar(arg, '+')) && a->from_group)
         return streamReadMeaningless(c, arg.ptr[0]);
-    if (r->fresh && !a->from_group) {
-        replyError(
+    if (r->fresh && !a->from_group)
+        return replyError(
             c,
             "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> "
             "option.");
-        return false;
-    }
     if (r->fresh) {
         r->after = r->group->last_id;
     } else if (streamIsChar(arg, '$')) {

@@ -80,12 +80,10 @@ static bool bitfieldParseType(struct client *c, struct str arg, struct fieldComm
     bool ok = arg.len > 1 && (arg.ptr[0] == 'i' || arg.ptr[0] == 'u') &&
               string2ll(strN(arg.ptr + 1, arg.len - 1), &bits);
     f->is_signed = ok && arg.ptr[0] == 'i';
-    if (!ok || bits < 1 || bits > (f->is_signed ? 64 : 63)) {
-        replyError(
+    if (!ok || bits < 1 || bits > (f->is_signed ? 64 : 63))
+        return replyError(
             c,
             "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.");
-        return false;
-    }
     f->bits = (unsigned)bits;
     return true;
 }
@@ -97,10 +95,8 @@ static bool bitfieldParseOverflow(struct client *c, struct str arg, enum overflo
         *out = OVERFLOW_SAT;
     else if (strIs(arg, "fail"))
         *out = OVERFLOW_FAIL;
-    else {
-        replyError(c, "ERR Invalid OVERFLOW type specified");
-        return false;
-    }
+    else
+        return replyError(c, "ERR Invalid OVERFLOW type specified");
     return true;
 }
 
@@ -139,10 +135,7 @@ int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int
 /* Parses one operation at argv[*at] and moves *at behind it. */
 static bool bitfieldParseField(struct client *c, int *at, struct fieldCommand *f) {
     int words = bitfieldOperationAt(c->argv, c->argc, *at, &f->op);
-    if (!words) {
-        replySyntaxError(c);
-        return false;
-    }
+    if (!words) return replySyntaxError(c);
     if (!bitfieldParseType(c, c->argv[*at + 1], f) || !bitopsOffset(c, c->argv[*at + 2], f->bits, &f->offset))
         return false;
     if (words == 4 && !argLongLong(c, c->argv[*at + 3], &f->value, NULL)) return false;

@@ -73,10 +73,8 @@ bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *of
     if (scaled) arg = strN(arg.ptr + 1, arg.len - 1);
     bool ok = string2ll(arg, &v) && v >= 0;
     if (ok && scaled) ok = !__builtin_mul_overflow(v, (int64_t)width, &v);
-    if (!ok || (v >= bitmapMaxBits() && !callReplays())) {
-        replyError(c, "ERR bit offset is not an integer or out of range");
-        return false;
-    }
+    if (!ok || (v >= bitmapMaxBits() && !callReplays()))
+        return replyError(c, "ERR bit offset is not an integer or out of range");
     *offset = (uint64_t)v;
     return true;
 }
@@ -86,8 +84,7 @@ static bool bitmapBitArgument(struct client *c, struct str arg, bool *bit) {
         *bit = arg.ptr[0] == '1';
         return true;
     }
-    replyError(c, "ERR bit is not an integer or out of range");
-    return false;
+    return replyError(c, "ERR bit is not an integer or out of range");
 }
 
 void setbitCommand(struct client *c) {
@@ -138,17 +135,13 @@ static bool bitmapParseUnit(struct client *c, int at, int64_t *bits) {
         *bits = 1;
         return true;
     }
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 /* Parses start [end [BYTE|BIT]] from argument `first` on; none: the whole string. The unit is checked before
  * the end, which decides which error is replied. */
 static bool bitmapParseRange(struct client *c, int first, struct bitRange *r) {
-    if (c->argc > first + 3) {
-        replySyntaxError(c);
-        return false;
-    }
+    if (c->argc > first + 3) return replySyntaxError(c);
     *r = (struct bitRange){.start = 0, .end = -1, .has_end = c->argc > first + 1};
     return (c->argc <= first || argLongLong(c, c->argv[first], &r->start, NULL)) &&
            bitmapParseUnit(c, first + 2, &r->unit) &&
@@ -251,11 +244,9 @@ static bool bitmapParseOperation(struct client *c, enum bitOperation *op) {
         if (!strIs(c->argv[1], names[i])) continue;
         *op = (enum bitOperation)i;
         if (i != BITOP_NOT || c->argc == 4) return true;
-        replyError(c, "ERR BITOP NOT must be called with a single source key.");
-        return false;
+        return replyError(c, "ERR BITOP NOT must be called with a single source key.");
     }
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 /* Computes dst[i] = dst[i] op src[i] for the n bytes of src, which counts as zeros from there to `total`. */

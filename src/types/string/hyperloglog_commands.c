@@ -28,8 +28,7 @@ static bool pfCommandFindHll(struct client *c, struct str key, bool reads, struc
     if (!(reads ? lookupKeyReadType : lookupKeyWriteType)(c, key, OBJ_STRING, o)) return false;
     char buf[LONG_STR_SIZE];
     if (!*o || hllIsValid(stringView(*o, buf))) return true;
-    replyError(c, "WRONGTYPE Key is not a valid HyperLogLog string value.");
-    return false;
+    return replyError(c, "WRONGTYPE Key is not a valid HyperLogLog string value.");
 }
 
 static void pfCommandChanged(struct client *c, struct str key, uint64_t changes) {
@@ -82,15 +81,9 @@ static bool pfCommandMergeKeys(struct client *c, int first, uint8_t *registers, 
         if (!o) continue;
         char buf[LONG_STR_SIZE];
         struct str s = stringView(o, buf);
-        if (!hllIsValid(s)) {
-            replyError(c, "WRONGTYPE Key is not a valid HyperLogLog string value.");
-            return false;
-        }
+        if (!hllIsValid(s)) return replyError(c, "WRONGTYPE Key is not a valid HyperLogLog string value.");
         if (!hllIsSparse(s)) *dense = true;
-        if (!hllMergeInto(registers, s)) {
-            replyError(c, err_corrupt);
-            return false;
-        }
+        if (!hllMergeInto(registers, s)) return replyError(c, err_corrupt);
     }
     return true;
 }
@@ -163,10 +156,7 @@ static void pfCommandReplyRegisters(struct client *c, sds hll) {
 /* GETREG and TODENSE leave the value dense. Returns false when it is corrupt; an error was replied. */
 static bool pfCommandMakeDense(struct client *c, sds *hll, bool *converted) {
     *converted = hllIsSparse(sdsview(*hll));
-    if (!hllToDense(hll)) {
-        replyError(c, err_corrupt);
-        return false;
-    }
+    if (!hllToDense(hll)) return replyError(c, err_corrupt);
     if (*converted) pfCommandChanged(c, c->argv[2], 1);
     return true;
 }

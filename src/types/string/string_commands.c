@@ -144,8 +144,7 @@ static struct value stringArgValue(struct client *c, int i, char scratch[8]) {
 static bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
     /* Loaded data were within the limit when they were written. */
     if (add <= turnMaxBulk() - size || c->flags & CLIENT_FAKE || callReplays()) return true;
-    replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
-    return false;
+    return replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 }
 
 sds stringEditBegin(struct object *o) {
@@ -287,10 +286,8 @@ static bool stringParseSetOptions(struct client *c, int from, bool many, struct 
         else if (ttl && more && (opt->ttl == EXPIRY_NONE || opt->ttl == ttl)) {
             opt->ttl = ttl;
             opt->ttl_arg = c->argv[++i];
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     return true;
 }

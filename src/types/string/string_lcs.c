@@ -110,24 +110,19 @@ static bool stringLcsParseOptions(struct client *c, struct lcsOptions *opt) {
             opt->with_len = true;
         else if (strIs(arg, "minmatchlen") && i + 1 < c->argc) {
             if (!argLongLong(c, c->argv[++i], &opt->min_len, NULL)) return false;
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     if (!opt->idx || !opt->len) return true;
-    replyError(c, "ERR If you want both the length and indexes, please just use IDX.");
-    return false;
+    return replyError(c, "ERR If you want both the length and indexes, please just use IDX.");
 }
 
 /* Reads the two texts; a missing key is an empty text. */
 static bool stringLcsReadTexts(struct client *c, struct str text[2], char bufs[2][LONG_STR_SIZE]) {
     for (int i = 0; i < 2; i++) {
         struct object *o = lookupKeyRead(c, c->argv[1 + i]);
-        if (o && o->type != OBJ_STRING) {
-            replyError(c, "ERR The specified keys must contain string values");
-            return false;
-        }
+        if (o && o->type != OBJ_STRING)
+            return replyError(c, "ERR The specified keys must contain string values");
         text[i] = o ? stringView(o, bufs[i]) : STR("");
     }
     return true;
@@ -135,15 +130,11 @@ static bool stringLcsReadTexts(struct client *c, struct str text[2], char bufs[2
 
 /* Allocates the table. Its limit is that of a whole table, even if two rows are enough. */
 static bool stringLcsAllocate(struct client *c, struct lcs *l) {
-    if (l->a.len >= UINT32_MAX - 1 || l->b.len >= UINT32_MAX - 1) {
-        replyError(c, "ERR String too long for LCS");
-        return false;
-    }
+    if (l->a.len >= UINT32_MAX - 1 || l->b.len >= UINT32_MAX - 1)
+        return replyError(c, "ERR String too long for LCS");
     unsigned __int128 all = (unsigned __int128)(l->a.len + 1) * (l->b.len + 1) * sizeof(uint32_t);
-    if (all > (unsigned __int128)turnMaxBulk()) {
-        replyError(c, "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
-        return false;
-    }
+    if (all > (unsigned __int128)turnMaxBulk())
+        return replyError(c, "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
     l->table = ztrymalloc(l->whole ? (size_t)all : 2 * (l->b.len + 1) * sizeof(uint32_t));
     if (!l->table) replyError(c, "ERR Insufficient memory, failed allocating transient memory for LCS");
     return l->table;

@@ -38,8 +38,7 @@ bool geoArgUnit(struct client *c, struct str arg, double *metres) {
         *metres = units[i].metres;
         return true;
     }
-    replyError(c, "ERR unsupported unit provided. please use M, KM, FT, MI");
-    return false;
+    return replyError(c, "ERR unsupported unit provided. please use M, KM, FT, MI");
 }
 
 /* Converts as x86 and Arm processors do: modulo 2^64 where that has a meaning. */

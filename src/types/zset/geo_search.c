@@ -58,11 +58,6 @@ struct geoHits {
 
 /* ---- Arguments ---- */
 
-static bool geoSearchReplyError(struct client *c, const char *error) {
-    replyError(c, error);
-    return false;
-}
-
 static bool geoSearchParseMember(struct client *c, const struct object *o, struct str member,
                                  struct geoQuery *q) {
     uint64_t hash;
@@ -77,7 +72,7 @@ static bool geoSearchParseMember(struct client *c, const struct object *o, struc
 static bool geoSearchParseRadius(struct client *c, const struct str *arg, struct geoQuery *q) {
     double radius;
     if (!argDouble(c, arg[0], &radius, "ERR need numeric radius")) return false;
-    if (radius < 0) return geoSearchReplyError(c, "ERR radius cannot be negative");
+    if (radius < 0) return replyError(c, "ERR radius cannot be negative");
     if (!geoArgUnit(c, arg[1], &q->unit_m)) return false;
     q->shape.kind = GEO_CIRCLE;
     q->shape.radius_m = radius * q->unit_m;
@@ -89,7 +84,7 @@ static bool geoSearchParseBox(struct client *c, const struct str *arg, struct ge
     if (!argDouble(c, arg[0], &width, "ERR need numeric width") ||
         !argDouble(c, arg[1], &height, "ERR need numeric height"))
         return false;
-    if (width < 0 || height < 0) return geoSearchReplyError(c, "ERR height or width cannot be negative");
+    if (width < 0 || height < 0) return replyError(c, "ERR height or width cannot be negative");
     if (!geoArgUnit(c, arg[2], &q->unit_m)) return false;
     q->shape.kind = GEO_BOX;
     q->shape.width_m = width * q->unit_m;
@@ -225,7 +220,7 @@ static bool geoSearchCheckOptions(struct client *c, const struct geoForm *f, str
                       name_len, name);
         return false;
     }
-    if (q->any && !q->count) return geoSearchReplyError(c, "ERR the ANY argument requires COUNT argument");
+    if (q->any && !q->count) return replyError(c, "ERR the ANY argument requires COUNT argument");
     if (q->count && !q->any && q->order == UNSORTED) q->order = NEAR_FIRST;
     return true;
 }

@@ -293,10 +293,7 @@ static bool zsetOpsOpenSources(struct client *c, const struct opForm *f, struct 
         replyErrorFmt(c, "ERR at least 1 input key is needed for '%s' command", c->cmd->fullname);
         return false;
     }
-    if (numkeys > c->argc - f->numkeys - 1) {
-        replySyntaxError(c);
-        return false;
-    }
+    if (numkeys > c->argc - f->numkeys - 1) return replySyntaxError(c);
     op->sources = zcalloc((size_t)numkeys, sizeof *op->sources);
     for (op->count = 0; op->count < numkeys; op->count++) {
         struct zsetSource *s = &op->sources[op->count];
@@ -346,10 +343,8 @@ static bool zsetOpsParseOptions(struct client *c, const struct opForm *f, struct
             op->withscores = true;
         } else if (f->card && left >= 1 && strIs(arg, "limit")) {
             if (!argPositive(c, c->argv[++i], &op->limit, "ERR LIMIT can't be negative")) return false;
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
+        } else
+            return replySyntaxError(c);
     }
     return true;
 }

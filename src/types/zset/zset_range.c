@@ -32,8 +32,7 @@ bool zsetParseScoreRange(struct client *c, struct str min, struct str max, struc
     if (zsetRangeParseScoreBound(min, &r->score.min, &r->score.minex) &&
         zsetRangeParseScoreBound(max, &r->score.max, &r->score.maxex))
         return true;
-    replyError(c, err_scorerange);
-    return false;
+    return replyError(c, err_scorerange);
 }
 
 static bool zsetRangeParseLexBound(struct str s, struct zlexBound *b) {
@@ -56,8 +55,7 @@ bool zsetReadLexRange(struct str min, struct str max, struct zsetRange *r) {
 
 bool zsetParseLexRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {
     if (zsetReadLexRange(min, max, r)) return true;
-    replyError(c, err_lexrange);
-    return false;
+    return replyError(c, err_lexrange);
 }
 
 bool zsetParseRankRange(struct client *c, struct str start, struct str stop, struct zsetRange *r) {

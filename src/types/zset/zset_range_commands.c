@@ -45,11 +45,6 @@ struct zrangeForm {
     bool store;
 };
 
-static bool zsetRangeReplyError(struct client *c, const char *error) {
-    replyError(c, error);
-    return false;
-}
-
 static bool zsetRangeParseOptions(struct client *c, const struct zrangeForm *f, struct zrangeArgs *a) {
     bool chosen = f->by >= 0; /* whether the kind of range is known */
     for (int i = f->key + 3; i < c->argc; i++) {
@@ -67,14 +62,14 @@ static bool zsetRangeParseOptions(struct client *c, const struct zrangeForm *f, 
             a->range.by = strIs(arg, "byscore") ? ZRANGE_SCORE : ZRANGE_LEX;
             chosen = true;
         } else {
-            return zsetRangeReplyError(c, err_syntax);
+            return replyError(c, err_syntax);
         }
     }
     if (a->range.by == ZRANGE_RANK && a->range.limit != -1)
-        return zsetRangeReplyError(
+        return replyError(
             c, "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
     if (a->range.by == ZRANGE_LEX && a->withscores)
-        return zsetRangeReplyError(c, "ERR syntax error, WITHSCORES not supported in combination with BYLEX");
+        return replyError(c, "ERR syntax error, WITHSCORES not supported in combination with BYLEX");
     return true;
 }
 
