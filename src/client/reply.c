@@ -451,10 +451,6 @@ void replyErrorCount(struct client *c, struct str msg) {
         replyCountError(msg);
 }
 
-void replyError(struct client *c, const char *msg) {
-    replyErrorStr(c, strOf(msg));
-}
-
 void replyErrorSds(struct client *c, sds error) {
     replyErrorStr(c, sdsview(error));
     sdsfree(error);

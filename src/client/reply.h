@@ -21,12 +21,16 @@ void replyRaw(struct client *c, const char *p, size_t n); /* protocol bytes as t
 
 void replyOk(struct client *c);
 void replyStatus(struct client *c, const char *s); /* without '+' */
-/* `msg` starts with its code: "ERR ...", "WRONGTYPE ...". CR and LF become blanks. Counts in errorstats. */
-void replyError(struct client *c, const char *msg);
+/* Replies any text as an error, as scripts make them; a leading '-' is dropped. */
+void replyErrorStr(struct client *c, struct str msg);
+/* `msg` starts with its code: "ERR ...", "WRONGTYPE ...". CR and LF become blanks. Counts in errorstats.
+ * Always false, for functions that return whether they succeeded. */
+static inline bool replyError(struct client *c, const char *msg) {
+    replyErrorStr(c, strOf(msg));
+    return false;
+}
 void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void replyErrorSds(struct client *c, sds error); /* takes error over */
-void replyErrorStr(struct client *c,
-                   struct str msg); /* any text, as scripts make it; a leading '-' is dropped */
 /* Replies an error that is in the statistics already: a command in the script has failed with it. */
 void replyErrorCounted(struct client *c, struct str msg);
 /* Counts an error as replyErrorStr does; its bytes are replied in another way. */

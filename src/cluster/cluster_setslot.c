@@ -218,7 +218,7 @@ void clusterSetslotCommand(struct client *c) {
     if (!clusterSetslotValidate(c, c->argv, c->argc, &s)) return;
     /* A replica that is no node of the cluster (a tool that copies the data) does not need the command. */
     bool replicated = !from_primary && clusterMyself()->replica_count;
-    if (replicated) propagateForced();
+    if (replicated) propagateForce();
     int replicas = replicated ? clusterReplicasOnline() : 0;
     bool will_bump = s.verb == IMPORTING || (s.verb == NODE && s.node == clusterMyself());
     if (replicas && will_bump) engineReserveEpoch(&cluster_engine, clusterNow());

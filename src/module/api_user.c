@@ -24,7 +24,7 @@ static struct ValkeyModuleUser *apiUserNewHandle(struct aclUser *user, bool own)
 }
 
 struct ValkeyModuleUser *vmCreateModuleUser(const char *name) {
-    return apiUserNewHandle(aclOwnUserCreate(strOf(name)), true);
+    return apiUserNewHandle(aclModuleUserCreate(strOf(name)), true);
 }
 
 void vmFreeModuleUser(struct ValkeyModuleUser *user) {

@@ -236,6 +236,11 @@ static const char *infoLineAddConversion(struct infoLine *line, const char *perc
     return spec + 1;
 }
 
+sds infoAppendName(sds s, const char *name) {
+    for (const char *p = name; *p; p++) s = sdscatlen(s, strchr("#:\r\n", *p) ? "_" : p, 1);
+    return s;
+}
+
 /* Formats common conversions itself: most lines are text, words and plain numbers, and an INFO has 200 lines
  * and more. This takes a third of printf's time. */
 sds infoField(sds s, const char *fmt, ...) {

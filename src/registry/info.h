@@ -15,6 +15,8 @@ void infoRegister(const char *section, infoFn *fn); /* the section must be one o
 /* Restricts the report to these sections. The default is all but `sentinel`. NULL ends the array. */
 void infoRestrictSections(const char *const *names);
 sds infoField(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* adds \r\n */
+/* Appends a name, with _ for characters that would end the field. */
+sds infoAppendName(sds s, const char *name);
 /* Composes the report. sections: names, or default, all, everything; count 0: default. */
 sds infoText(const struct str *sections, int count);
 /* used_memory as it was before the last report began, since the report takes memory itself. */

@@ -52,7 +52,7 @@ static sds sentinelAnswersInfo(sds s) {
 void sentinelAnswersInit(void) {
     static const char *const sections[] = {"server", "clients", "cpu", "stats", "sentinel", NULL};
     infoRegister("sentinel", sentinelAnswersInfo);
-    infoOnlySections(sections);
+    infoRestrictSections(sections);
     commandSetHandler("role", sentinelAnswersReplyRole);
     commandSetHandler("publish", sentinelAnswersReceiveHello);
 }
