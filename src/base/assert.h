@@ -17,6 +17,5 @@
 void serverAssertFailed(const char *expr, const char *file, int line) __attribute__((noreturn, cold));
 void serverPanicAt(const char *file, int line, const char *fmt, ...)
     __attribute__((noreturn, cold, format(printf, 3, 4)));
-/* Sets the hook that is called once, before abort(), with the reason ("ASSERTION FAILED
- * ..." or the panic text). */
+/* Sets the hook that is called before abort() with the reason ("ASSERTION FAILED ..." or the panic text). */
 void serverSetPanicHook(void (*hook)(const char *reason, const char *file, int line));

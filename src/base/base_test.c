@@ -107,8 +107,7 @@ static void alignedBlocks(void **state) {
     assert_true(zmallocUsedMemory() == start);
 }
 
-/* Between the classes of small sizes, and between small and large, no contents are lost
- * and every byte is counted. */
+/* Between classes of small sizes, and between small and large, contents stay and every byte is counted. */
 static void reallocationsOfAllSizes(void **state) {
     (void)state;
     static const size_t sizes[] = {1,   8,   9,   24,  25,  120, 130,  200,
@@ -482,8 +481,7 @@ static void randomNumbersAreRepeatable(void **state) {
     assert_true(randomU64() != first[0]);
 }
 
-/* Chi-squared over 10 cells: with 9 degrees of freedom, above 40 happens once in
- * 130,000; the seed is fixed. */
+/* Chi-squared over 10 cells: with 9 degrees of freedom, above 40 comes once in 130,000; the seed is fixed. */
 static void randomNumbersAreEven(void **state) {
     (void)state;
     enum { CELLS = 10, DRAWS = 100000 };
@@ -677,8 +675,7 @@ static void failuresAbortWithAReport(void **state) {
     assert_non_null(strstr(text, "oom handler 1\n"));
 }
 
-/* Children of a process whose threads take the locks of base/ all the time: no lock
- * may stay held in a child. */
+/* Children of a process whose threads take the locks of base/: no lock may stay held in a child. */
 static _Atomic bool busy;
 
 static void *askForMemoryUsed(void *arg) {

@@ -7,8 +7,7 @@
 
 #include "base/sds.h"
 
-/* Returns all bytes of the file; NULL and errno when it cannot be read. *mode (may be NULL): its
- * permissions. */
+/* Returns all bytes of the file; NULL and errno on failure. *mode (may be NULL): its permissions. */
 sds fileRead(const char *path, mode_t *mode);
 /* Writes a temporary file beside `path`, syncs it, renames it to `path` and syncs the folder. False and
  * errno: `path` is unchanged. */

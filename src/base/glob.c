@@ -49,8 +49,7 @@ static bool globMatchClass(const char *p, const char *end, char byte, bool nocas
     return found != negated;
 }
 
-/* Returns whether the pattern's element at p, which is not a star, matches the byte. *next
- * is the element after it. */
+/* Returns whether the element at p, which is no star, matches the byte. *next is the element after it. */
 static bool globMatchOne(const char *p, const char *end, char byte, bool nocase, const char **next) {
     switch (*p) {
     case '?': *next = p + 1; return true;

@@ -29,16 +29,9 @@ uint64_t *histogramChunk(struct histogram *h, int chunk) {
     return h->chunks[chunk];
 }
 
-void histogramReset(struct histogram *h) {
-    for (int i = 0; i < histogramChunkCount(h); i++) {
-        zfree(h->chunks[i]);
-        h->chunks[i] = NULL;
-    }
-}
-
 void histogramFree(struct histogram *h) {
     if (!h) return;
-    histogramReset(h);
+    for (int i = 0; i < histogramChunkCount(h); i++) zfree(h->chunks[i]);
     zfree(h);
 }
 
@@ -64,8 +57,7 @@ uint64_t histogramHighest(const struct histogram *h, int index) {
     return histogramLowest(h, index) + (UINT64_C(1) << histogramShiftOf(h, index)) - 1;
 }
 
-/* Returns the first bucket from i on that has been allocated, h->buckets when there is
- * none. Most have not been. */
+/* Returns the first allocated bucket from i on, h->buckets when there is none. Most are not allocated. */
 static inline int histogramAllocatedFrom(const struct histogram *h, int i) {
     while (i < h->buckets && !h->chunks[i >> h->bits]) i = ((i >> h->bits) + 1) << h->bits;
     return i;

@@ -25,11 +25,9 @@ struct histogram {
     uint64_t *chunks[]; /* bucket i is chunks[i >> bits][i & (2^bits - 1)]; NULL: all 0 */
 };
 
-/* Creates a histogram for values up to max_value (at least 2^(bits+1)), with an error of one part in
- * 2^bits. */
+/* Creates a histogram for values up to max_value (at least 2^(bits+1)); the error is one part in 2^bits. */
 struct histogram *histogramCreate(int bits, uint64_t max_value);
-void histogramFree(struct histogram *h); /* NULL is fine */
-void histogramReset(struct histogram *h);
+void histogramFree(struct histogram *h);                                   /* NULL is fine */
 void histogramMerge(struct histogram *into, const struct histogram *from); /* both must have the same shape */
 
 static inline int histogramIndexOf(int bits, uint64_t value) {
@@ -68,6 +66,5 @@ uint64_t histogramHighest(const struct histogram *h, int index);
 uint64_t histogramTotal(const struct histogram *h);
 /* Returns the counts in the bucket of `value` and in the buckets below. */
 uint64_t histogramTotalUpTo(const struct histogram *h, uint64_t value);
-/* Returns the bucket of the observation with this rank in sorted order, from 1 on; -1 when there are
- * fewer. */
+/* Returns the bucket of the observation with this rank in sorted order, from 1 on; -1: there are fewer. */
 int histogramFind(const struct histogram *h, uint64_t rank);

@@ -49,8 +49,6 @@ static void testTooLargeIsTheLargest(void **state) {
     histogramAdd(h, MAX, 1);
     assert_int_equal(histogramAt(h, histogramIndex(h, h->max_value)), 3);
     assert_int_equal(histogramTotalUpTo(h, UINT64_MAX), 3);
-    histogramReset(h);
-    assert_int_equal(histogramTotal(h), 0);
     histogramFree(h);
 }
 

@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Returns the number of bytes of the character at the start of `text`; 0: it is not
- * UTF-8 (RFC 3629, section 4). */
+/* Returns the bytes of the character at the start of `text`; 0: it is not UTF-8 (RFC 3629, section 4). */
 static size_t jsonEscapeUtf8Length(struct str text) {
     const unsigned char *p = (const unsigned char *)text.ptr;
     unsigned char lead = *p, low = 0x80, high = 0xbf; /* bounds of the second byte */

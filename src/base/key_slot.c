@@ -36,8 +36,7 @@ static inline uint32_t keySlotMaskOf(char c, __m128i bytes) {
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
 }
 
-/* Looks at the first and the last bytes of the key, which overlap, with a bit for
- * each byte that is a brace. */
+/* Looks at the first and last bytes of the key, which overlap, with a bit for each byte that is a brace. */
 static inline struct str keySlotHashedPartOfShortKey(struct str key) {
     const char *p = key.ptr;
     bool wide = key.len >= sizeof(__m128i);

@@ -140,8 +140,7 @@ static void logWriteJson(const char *prefix, size_t len, struct str message) {
     free(heap);
 }
 
-/* Writes text that consists of lines as an object for each line; a very long line
- * continues in the next object. */
+/* Writes an object for each line of the text; a very long line continues in the next object. */
 static void logWriteJsonLines(const char *prefix, size_t prefix_len, struct str text) {
     char line[LOG_STACK_SIZE];
     memcpy(line, prefix, prefix_len);
@@ -179,7 +178,7 @@ static void logWriteLine(char *text, size_t prefix, size_t len, bool raw) {
     logWrite(text, prefix + len);
 }
 
-void serverLogV(int level, const char *fmt, va_list ap) {
+static void logPrintV(int level, const char *fmt, va_list ap) {
     bool raw = level & LL_RAW;
     level &= ~LL_RAW;
     if (level < minimum_level || level >= LL_NOTHING) return;
@@ -211,7 +210,7 @@ void serverLogV(int level, const char *fmt, va_list ap) {
 void serverLog(int level, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    serverLogV(level, fmt, ap);
+    logPrintV(level, fmt, ap);
     va_end(ap);
 }
 

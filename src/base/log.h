@@ -11,7 +11,6 @@ enum logLevel { LL_DEBUG, LL_VERBOSE, LL_NOTICE, LL_WARNING, LL_NOTHING };
 #define LL_RAW 0x100 /* or'ed in: print without the prefix */
 
 void serverLog(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void serverLogV(int level, const char *fmt, va_list ap);
 /* Async-signal-safe: writes lines to the log without prefix, formatting or locks. */
 void serverLogFromSignal(const char *text);
 
@@ -27,14 +26,12 @@ void logSetRole(char role); /* 'M' at start */
  * each line, too; what a signal handler writes has no timestamp. */
 enum logFormat { LOG_LEGACY, LOG_LOGFMT, LOG_JSON };
 void logSetFormat(enum logFormat format);
-/* The form of the time: local time as above, 2025-03-05T14:03:11.045+01:00, or
- * milliseconds since the epoch. */
+/* The form of the time: local as above, 2025-03-05T14:03:11.045+01:00, or milliseconds since the epoch. */
 enum logTimestamp { LOG_TIME_LEGACY, LOG_TIME_ISO8601, LOG_TIME_MILLISECONDS };
 void logSetTimestamp(enum logTimestamp timestamp);
 /* Sends messages to the system's log, too; called once at start. ident must stay valid. */
 void logOpenSyslog(const char *ident, int facility);
-/* Opens the system's log again in a fork child that has closed all descriptors, before
- * another file takes its number. */
+/* Opens the system's log again in a child that closed all descriptors, before a file takes its number. */
 void logReopenSyslog(void);
 int logOpenFd(void); /* returns a descriptor to write to; close it with logCloseFd */
 void logCloseFd(int fd);

@@ -5,8 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Returns MODEL_OPS, or a million. utils/test/run sets fewer where checks make everything
- * slow (sanitizers, valgrind). */
+/* Returns MODEL_OPS, or a million. utils/test/run sets fewer where checks are slow (sanitizers, valgrind). */
 static inline uint64_t modelOps(void) {
     const char *s = getenv("MODEL_OPS");
     return s ? strtoull(s, NULL, 10) : 1000000;

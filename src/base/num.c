@@ -83,8 +83,7 @@ static inline bool numEightAreDigits(uint64_t x) {
            0x3333333333333333;
 }
 
-/* Converts eight digits, the first in the lowest byte: joins neighbours to pairs, pairs to
- * fours, fours to the eight. */
+/* Converts eight digits, the first in the lowest byte: joins them to pairs, fours and the eight. */
 static inline uint32_t numEightDigits(uint64_t x) {
     x &= 0x0f0f0f0f0f0f0f0f;
     x = (x * 10 + (x >> 8)) & 0x00ff00ff00ff00ff;

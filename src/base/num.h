@@ -18,8 +18,7 @@ unsigned digits10(uint64_t v);
 unsigned ll2string(char *dst, int64_t v);
 unsigned ull2string(char *dst, uint64_t v);
 
-/* Returns true and *out when s is exactly what ll2string prints for some int64: no blanks,
- * no '+', no leading zeros. */
+/* Returns true and *out when s is exactly what ll2string prints: no blanks, no '+', no leading zeros. */
 bool string2ll(struct str s, int64_t *out);
 bool string2ull(struct str s, uint64_t *out); /* the same, unsigned */
 
@@ -42,9 +41,7 @@ unsigned ld2string(char *dst, size_t size, long double v);
 /* Like string2d, for fewer than LONG_DOUBLE_STR_SIZE bytes; hex is accepted. */
 bool string2ld(struct str s, long double *out);
 
-/* Parses "100", "1k" (1000), "1kb" (1024), "1m", "1mb", "1g", "1gb", "5b", ignoring
- * case. False on anything else. */
+/* Parses "100", "1k" (1000), "1kb" (1024), "1m", "1mb", "1g", "1gb", "5b" in any case. False otherwise. */
 bool memtoull(struct str s, uint64_t *bytes);
-/* Writes "1.23M" as INFO's _human fields do: K, M, G, T, P with two decimals, "512B"
- * below 1K; buf has 64 bytes. */
+/* Writes "1.23M" as INFO's _human fields do: K to P with two decimals, "512B" below 1K; buf has 64 bytes. */
 void bytesToHuman(char *buf, size_t size, uint64_t bytes);

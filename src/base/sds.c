@@ -61,8 +61,7 @@ static size_t sdsBlockSize(unsigned width, size_t alloc) {
     return sdsHeaderSize(width) + alloc + 1;
 }
 
-/* Makes `block`, allocated with sdsBlockSize(width, alloc), a string of len bytes
- * that are not written yet. */
+/* Makes `block`, allocated with sdsBlockSize(width, alloc), a string of len bytes, not written yet. */
 static sds sdsFormatBlock(void *block, unsigned width, size_t alloc, size_t len) {
     sds s = (char *)block + sdsHeaderSize(width);
     s[-1] = (char)width;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/load.h"
+
 #define LENGTH_OFFSET 56
 
 static uint32_t sha1RotateLeft(uint32_t x, int k) {
@@ -15,10 +17,6 @@ static uint32_t sha1RotateLeft(uint32_t x, int k) {
 
 static void sha1PutBigEndian32(uint8_t *p, uint32_t x) {
     for (int i = 0; i < 4; i++) p[i] = (uint8_t)(x >> (24 - 8 * i));
-}
-
-static uint32_t sha1GetBigEndian32(const uint8_t *p) {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 /* The function and the constant of each 20 rounds. */
@@ -33,7 +31,7 @@ static void sha1MixBlock(struct sha1 *ctx, const uint8_t *block) {
     uint32_t w[16], a = ctx->h[0], b = ctx->h[1], c = ctx->h[2], d = ctx->h[3], e = ctx->h[4];
     for (int i = 0; i < 80; i++) {
         uint32_t word =
-            i < 16 ? sha1GetBigEndian32(block + 4 * i)
+            i < 16 ? __builtin_bswap32(load32(block + 4 * i))
                    : sha1RotateLeft(w[(i + 13) & 15] ^ w[(i + 8) & 15] ^ w[(i + 2) & 15] ^ w[i & 15], 1);
         w[i & 15] = word;
         uint32_t mixed = sha1RotateLeft(a, 5) + sha1Mix(i, b, c, d) + e + word;

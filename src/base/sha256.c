@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/load.h"
+
 #define BLOCK         64
 #define LENGTH_OFFSET 56
 
@@ -28,10 +30,6 @@ static uint32_t sha256RotateRight(uint32_t x, int k) {
     return x >> k | x << (32 - k);
 }
 
-static uint32_t sha256GetBigEndian32(const uint8_t *p) {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 static uint32_t sha256NextWord(uint32_t w[16], int i) {
     uint32_t early = w[(i + 1) & 15], late = w[(i + 14) & 15];
     uint32_t s0 = sha256RotateRight(early, 7) ^ sha256RotateRight(early, 18) ^ early >> 3;
@@ -43,7 +41,7 @@ static void sha256MixBlock(uint32_t h[8], const uint8_t *block) {
     uint32_t w[16], s[8];
     memcpy(s, h, sizeof s);
     for (int i = 0; i < 64; i++) {
-        uint32_t word = i < 16 ? (w[i] = sha256GetBigEndian32(block + 4 * i)) : sha256NextWord(w, i);
+        uint32_t word = i < 16 ? (w[i] = __builtin_bswap32(load32(block + 4 * i))) : sha256NextWord(w, i);
         uint32_t a = s[0], e = s[4];
         uint32_t sum_e = sha256RotateRight(e, 6) ^ sha256RotateRight(e, 11) ^ sha256RotateRight(e, 25);
         uint32_t sum_a = sha256RotateRight(a, 2) ^ sha256RotateRight(a, 13) ^ sha256RotateRight(a, 22);

@@ -145,8 +145,7 @@ static bool slabIsDue(const struct slab *s, int64_t by_ms) {
     return s->state == DIRTY && s->freed_ms <= by_ms;
 }
 
-/* Takes the oldest slab and its neighbours in memory that are due. Returns how many
- * there are from `*first` on. */
+/* Takes the oldest due slab and its due neighbours in memory. Returns how many there are from `*first` on. */
 static size_t slabPoolTakeDue(int64_t by_ms, struct slab **first) {
     struct slab *from = pool.oldest;
     if (!from || !slabIsDue(from, by_ms)) return 0;
@@ -232,8 +231,7 @@ static void **slabLastOf(void *list) {
     return p;
 }
 
-/* Joins the list in `word` to the owner's. The shorter one is walked to its end, as one
- * of them is usually empty. */
+/* Joins the list in `word` to the owner's, walking the shorter one to its end: usually one is empty. */
 static void slabTakeIn(struct slab *s, uint32_t word) {
     uint32_t count = REMOTE_LENGTH(word);
     void *list = slabStartOf(s) + REMOTE_AT(word);

@@ -24,8 +24,7 @@
 
 #include "base/assert.h"
 
-/* Bytes of the largest class. Larger allocations are mostly sequences that grow, and would
- * be copied every 8 bytes. */
+/* Bytes of the largest class. Larger allocations are mostly sequences, which would move at every 8 bytes. */
 #define SLAB_MAX       512
 #define SLAB_SHIFT     15
 #define SLAB_BYTES     ((size_t)1 << SLAB_SHIFT)
@@ -35,10 +34,8 @@
 /* The descriptor of a slab. Descriptors are kept side by side, apart from the slabs, so that they do not all
  * fall into the same few cache sets, as the first bytes of every slab would. */
 struct slab {
-    void *free; /* the owner's free list, in which each allocation points to the next */
-    /* carved allocations that are not in that list, including those freed by others until they are taken
-     * in */
-    uint16_t used;
+    void *free;      /* the owner's free list, in which each allocation points to the next */
+    uint16_t used;   /* carved and not in that list; those freed by others count until they are taken in */
     uint16_t notice; /* when `used` falls to this, slabOnNotice is called */
     uint16_t carved; /* allocations that its first bytes have been cut into so far */
     uint16_t capacity;
@@ -95,8 +92,7 @@ static inline size_t slabRound(size_t size) {
     return (size + 7) & ~(size_t)7;
 }
 
-/* Count one more allocation in use, or one less. The owner is the only writer; other
- * threads may read the bytes. */
+/* Count one more allocation in use, or one less. Only the owner writes; other threads may read the bytes. */
 static inline void slabCountUp(struct slab *s) {
     s->class->used++;
     __atomic_store_n(&slab_heap.bytes, slab_heap.bytes + s->bytes, __ATOMIC_RELAXED);

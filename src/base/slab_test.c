@@ -121,8 +121,7 @@ static void randomOrder(void **state) {
     assert_true(slabOwnerBytes() == before);
 }
 
-/* All slabs except the one from which each class allocates go to the pool, and return to the system in
- * time. */
+/* All slabs except the current one of each class go to the pool, and return to the system in time. */
 static void emptySlabsGoBack(void **state) {
     (void)state;
     slabTestTend(0);
@@ -153,8 +152,7 @@ static void emptySlabsGoBack(void **state) {
     giveAll();
 }
 
-/* Each scattered allocation is moved when slabShouldMove says so, after which the
- * rest fits into few slabs. */
+/* Each scattered allocation is moved if slabShouldMove says so; then the rest fits into few slabs. */
 static void scatteredOnesMove(void **state) {
     (void)state;
     size_t sizes[] = {16, 24, 104, 360};

@@ -106,8 +106,7 @@ static void zmallocReleaseThreadsLock(void) {
     pthread_mutex_unlock(&threads_lock);
 }
 
-/* The main thread counts from the start. A child must not inherit the lock held by a
- * thread that it does not have. */
+/* The main thread counts from the start. A child must not inherit the lock held by another thread. */
 __attribute__((constructor)) static void zmallocStart(void) {
     zmallocThreadStart();
     pthread_atfork(zmallocTakeThreadsLock, zmallocReleaseThreadsLock, zmallocReleaseThreadsLock);
@@ -188,8 +187,7 @@ static void *zmallocMoveTo(void *ptr, size_t was, size_t size) {
     return now;
 }
 
-/* Size 0 would free. An allocation that becomes small moves to the slab layer unless jemalloc
- * would leave it in place. */
+/* Size 0 would free. What becomes small moves to the slab layer unless jemalloc would leave it in place. */
 void *ztryrealloc(void *ptr, size_t size) {
     if (!size) size = 1;
     if (slabHas(ptr)) {
@@ -443,8 +441,7 @@ const char *zmallocName(void) {
         JEMALLOC_VERSION_BUGFIX);
 }
 
-/* jemalloc computes its statistics when the epoch advances. The names are looked up once,
- * as INFO reads them often. */
+/* jemalloc computes its statistics when the epoch advances. Names are looked up once, as INFO reads often. */
 void zmallocGetStats(struct zmallocStats *out) {
     static const char *const names[STATS_COUNT] = {"stats.allocated", "stats.active", "stats.resident",
                                                    "stats.arenas." ARENAS_ALL ".pmuzzy"};

@@ -28,8 +28,7 @@ void *ztrymalloc(size_t size);
 void *ztryrealloc(void *ptr, size_t size);
 
 void zfree(void *ptr);
-/* `size` is the size requested at allocation, or any size of the same class. Saves
- * the allocator a look-up. */
+/* `size` is the size requested at allocation, or one of the same class. Saves the allocator a look-up. */
 void zfreeSized(void *ptr, size_t size);
 
 /* Return the usable bytes of an allocation, and those that zmalloc(size) would give. */
@@ -51,8 +50,7 @@ struct zmallocStats {
     size_t allocated, active, resident, muzzy;
     size_t holes; /* unused bytes between allocations in pages that are in use */
 };
-/* Gets the allocator's figures for the whole process; with libc, active and resident
- * are RSS, and muzzy is 0. */
+/* Gets the allocator's figures of the process; with libc, active and resident are RSS, and muzzy is 0. */
 void zmallocGetStats(struct zmallocStats *out);
 /* For fork children: returns the whole pages within these bytes to the system. Their contents are lost and
  * must not be used again; the memory stays allocated. */

@@ -35,8 +35,7 @@ void zmallocMoveAll(bool all) {
     move_all = all;
 }
 
-/* For tests. Keeps the alignment that the caller may have requested: with jemalloc it is that of the
- * class. */
+/* For tests. Keeps the alignment that the caller may have requested, which jemalloc's class implies. */
 static void *zmallocMoveAnyway(void *ptr) {
     size_t size = zmallocSize(ptr);
 #ifdef USE_JEMALLOC

@@ -221,12 +221,10 @@ static inline __attribute__((always_inline)) int aeHandleEvent(struct aeEventLoo
     int ready = 0;
     if (ev->events & (EPOLLIN | EPOLLERR | EPOLLHUP)) ready |= AE_READABLE;
     if (ev->events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) ready |= AE_WRITABLE;
-    int mask = el->files[fd].mask;
-    if ((ready & mask) == (AE_READABLE | AE_WRITABLE) && aeSameHandler(&el->files[fd]))
+    if ((ready & el->files[fd].mask) == (AE_READABLE | AE_WRITABLE) && aeSameHandler(&el->files[fd]))
         return aeCallHandler(el, fd, generation, ready);
-    int first = mask & AE_BARRIER ? AE_WRITABLE : AE_READABLE;
-    int handled = aeCallHandler(el, fd, generation, ready & first);
-    handled += aeCallHandler(el, fd, generation, ready & (AE_READABLE | AE_WRITABLE) & ~first);
+    int handled = aeCallHandler(el, fd, generation, ready & AE_READABLE);
+    handled += aeCallHandler(el, fd, generation, ready & AE_WRITABLE);
     return handled > 0;
 }
 
@@ -375,7 +373,7 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
     serverAssert(!fe->by_ring || !(mask & AE_READABLE) ||
                  mask & AE_STREAM); /* otherwise aeTakeUnread has to come first */
     bool stream = el->ring && mask & AE_READABLE && mask & AE_STREAM;
-    fe->mask |= mask & (AE_READABLE | AE_WRITABLE | AE_BARRIER);
+    fe->mask |= mask & (AE_READABLE | AE_WRITABLE);
     if (old_mask == AE_NONE) fe->generation = ++el->last_generation;
     if (stream && !(old_mask & AE_READABLE)) aeStartReadingAhead(el, fd);
     if (aeUpdateEpoll(el, fd, events_before) == -1) {
@@ -392,9 +390,7 @@ void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask) {
     if (fd < 0 || fd >= el->size || el->files[fd].mask == AE_NONE) return;
     struct fileEvent *fe = &el->files[fd];
     uint32_t events_before = aeEpollEvents(fe);
-    if (mask & AE_WRITABLE) mask |= AE_BARRIER; /* AE_BARRIER belongs to the writable handler */
     fe->mask &= ~mask;
-    if (!(fe->mask & (AE_READABLE | AE_WRITABLE))) fe->mask = AE_NONE;
     aeUpdateEpoll(el, fd, events_before);
     if (fe->by_ring && !(fe->mask & AE_READABLE)) ringPause(el->ring, fd);
 }

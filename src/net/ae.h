@@ -18,7 +18,6 @@
 #define AE_NONE     0
 #define AE_READABLE 1
 #define AE_WRITABLE 2
-#define AE_BARRIER  4 /* call the writable handler before the readable one */
 /* With AE_READABLE: the fd is a stream socket that is only read by aeRead, so the loop may read ahead. Such
  * an fd needs aeRemoveFd before close(2). */
 #define AE_STREAM 8
@@ -27,8 +26,7 @@
 #define AE_TIME_EVENTS 2
 #define AE_ALL_EVENTS  (AE_FILE_EVENTS | AE_TIME_EVENTS)
 #define AE_DONT_WAIT   4
-/* runs beforeSleep and afterSleep, which a nested turn may leave out; afterEvents
- * always follows file events */
+/* runs beforeSleep and afterSleep; afterEvents always follows file events */
 #define AE_CALL_HOOKS 8
 
 struct list;
@@ -70,8 +68,7 @@ bool aeHasUnread(const struct aeEventLoop *el, int fd);
 sds aeTakeUnread(struct aeEventLoop *el, int fd);
 void aeGiveUnread(struct aeEventLoop *el, int fd, sds unread);
 
-/* Makes many sends, on different sockets, with one system call; none of them waits.
- * False: this loop cannot. */
+/* Makes many sends on different sockets with one system call; none waits. False: this loop cannot. */
 bool aeSendMany(struct aeEventLoop *el, struct aeSend *sends, int n);
 
 /* returns its id */

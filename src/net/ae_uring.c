@@ -60,12 +60,10 @@
 #define BULK          (64 * 1024) /* a reader with so much space reads from the socket itself */
 #define BULK_ENDS     16          /* until so many reads got little, as large values often come in sequence */
 #define SENDS_MAX     128         /* sends of one submission */
-/* The kernel handles some twenty requests per call, so a call that brings this many
- * completions may have left more. */
+/* The kernel handles some twenty requests per call, so a call with so many completions may have left more. */
 #define ENTER_AGAIN_AT 16
 
-/* User data of completions: serial << 32 | fd, or one of these values, the first with the index of the
- * send. */
+/* User data of completions: serial << 32 | fd, or one of these, the first with the index of the send. */
 #define TAG_SEND   (1ull << 31)
 #define TAG_EPOLL  (1ull << 30)
 #define TAG_CANCEL (1ull << 29) /* a cancellation, which completes only when it finds no request */
@@ -227,8 +225,7 @@ static uint64_t aeUringRequestTag(const struct aeRing *r, int fd) {
     return (uint64_t)s->serial << 32 | (uint32_t)fd;
 }
 
-/* Cancels the request with the next submission. A child must not do this, as the
- * requests are its parent's. */
+/* Cancels the request with the next submission. A child must not, as the requests are its parent's. */
 static void aeUringCancelRequest(struct aeRing *r, int fd) {
     struct ringSource *s = &r->sources[fd];
     if (!s->serial || s->cancelled || r->owner != getpid()) return;

@@ -31,14 +31,12 @@ void ringResume(struct aeRing *ring, int fd);
 /* Stops receiving and drops what has been received. The fd may be closed at once: the kernel releases the
  * socket when the loop waits next. */
 void ringStop(struct aeRing *ring, int fd);
-/* Stops receiving and returns what has been received, owned by the caller; NULL: nothing.
- * One or two system calls. */
+/* Stops receiving and returns what was received, owned by the caller; NULL: nothing. 1 or 2 system calls. */
 sds ringStopAndTake(struct aeRing *ring, int fd);
 /* Reads as read(2) would if the ring received nothing. */
 ssize_t ringRead(struct aeRing *ring, int fd, void *buf, size_t len);
 
-/* Makes all sends; none of them waits. False: no thread has waited on this ring yet, or it is the
- * parent's. */
+/* Makes all sends; none waits. False: no thread has waited on this ring yet, or it is the parent's. */
 bool ringSend(struct aeRing *ring, struct aeSend *sends, int n);
 
 /* Sleeps until something is ready or the loop is woken, at most timeout_ms (-1: no limit). Writes up to

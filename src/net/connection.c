@@ -102,7 +102,7 @@ static void connectionSetHandler(struct connection *conn, connHandler **slot, co
     *slot = fn;
 }
 
-/* What the loop has read ahead is pending while there is a read handler. */
+/* Bytes that the loop has read ahead are pending while there is a read handler. */
 static void connectionSocketSetReadHandler(struct connection *conn, connHandler *fn) {
     if (!fn && conn->read_handler) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE);
     connectionSetHandler(conn, &conn->read_handler, fn, AE_READABLE | AE_STREAM, connectionOnReadable);
@@ -191,8 +191,7 @@ void connSetNoDelay(struct connection *conn, bool on) {
     connectionSetOption(conn->fd, IPPROTO_TCP, TCP_NODELAY, on);
 }
 
-/* The first probe is sent after idle_s of silence; the peer counts as lost after the
- * same time without an answer. */
+/* Probes begin after idle_s of silence; the peer counts as lost after the same time without an answer. */
 static void connectionSetKeepAlive(int fd, int idle_s) {
     connectionSetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     connectionSetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
@@ -412,8 +411,7 @@ void connServePending(struct aeEventLoop *el) {
     }
 }
 
-/* The connecting end of a unix socket has no name, so both ends are called by the
- * path of the listening one. */
+/* The connecting end of a unix socket has no name, so both ends have the path of the listening one. */
 sds connPeerName(const struct connection *conn) {
     union address a;
     if (!connectionPeerAddress(conn->fd, &a)) return sdsnew("?:0");

@@ -57,12 +57,6 @@ void connSetPending(struct connection *conn, bool pending);
 void connServePending(struct aeEventLoop *el);
 bool connHasPending(struct aeEventLoop *el);
 
-/* Move a connection to another loop, and thus to another thread: connDetach is called in the old thread,
- * connAttach in the new one. In between the connection has no handlers, and nothing is read or written. It
- * keeps what it has already taken from the socket. */
-static inline void connDetach(struct connection *c);
-static inline void connAttach(struct connection *c, struct aeEventLoop *el);
-
 /* For the types: initializes what all socket types share. TCP options are set when keepalive_s >= 0. */
 void connInit(struct connection *conn, const struct connType *type, struct aeEventLoop *el, int fd,
               int keepalive_s);
@@ -88,6 +82,9 @@ ssize_t connSendFile(struct connection *conn, int fd, uint64_t at, size_t n);
 static inline void connClose(struct connection *c) {
     c->type->close(c);
 }
+/* Move a connection to another loop, and thus to another thread: connDetach is called in the old thread,
+ * connAttach in the new one. In between the connection has no handlers, and nothing is read or written. It
+ * keeps what it has already taken from the socket. */
 static inline void connDetach(struct connection *c) {
     c->type->detach(c);
 }
@@ -104,8 +101,7 @@ static inline void connSetWriteHandler(struct connection *c, connHandler *fn) {
 /* Sets TCP_NODELAY; does nothing on a unix socket. */
 void connSetNoDelay(struct connection *conn, bool on);
 
-/* Return "127.0.0.1:6379", "[::1]:6379", "/path:0", or "?:0" when the name is not
- * known. The caller frees it. */
+/* Return "127.0.0.1:6379", "[::1]:6379", "/path:0", or "?:0" when unknown. The caller frees it. */
 sds connPeerName(const struct connection *conn);
 sds connSockName(const struct connection *conn);
 bool connIsLocal(const struct connection *conn); /* loopback or unix socket */
@@ -131,10 +127,9 @@ int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_
 int netAccept(int listen_fd);
 /* Makes sockets that are accepted from now on have TCP_NODELAY and this keep-alive (seconds, 0: off). */
 void netSetInherited(int listen_fd, int keepalive_s);
-/* Connects with a time-out, for tools and MIGRATE. Returns a blocking socket, or -1 with the reason in
- * err. */
+/* Connects with a time-out, for tools and MIGRATE. Returns a blocking socket; -1: err says why. */
 int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen);
-/* The same with options. */
+/* Like netConnect, with options. */
 int netConnectBy(struct netOptions options, const char *host, int port, int timeout_ms, char *err,
                  size_t errlen);
 /* Starts to connect and returns a non-blocking socket, or -1 with the reason in err. When the socket is

@@ -200,8 +200,7 @@ static int64_t connectionStreamTestTick(struct aeEventLoop *l, int64_t id, void 
     return ++*(int *)data < 20 ? 1 : AE_NOMORE;
 }
 
-/* Input without a handler wakes the loop seldom, is limited, and is reported as soon as there is a
- * handler. */
+/* Input without a handler seldom wakes the loop, is limited, and is reported once there is a handler. */
 static void connectionStreamTestPause(void **state) {
     (void)state;
     /* with the last size the socket itself is read by then */

@@ -120,8 +120,7 @@ static void testTcpSetup(void **state) {
     close(listener);
 }
 
-/* Accepted sockets inherit the options of the listening one; options that are set there
- * later affect later ones only. */
+/* Accepted sockets inherit the listening one's options; later changes there affect later sockets only. */
 static void testInherited(void **state) {
     (void)state;
     int listener = listenAt("127.0.0.1"), port = connectionTestIoClientOf(listener);

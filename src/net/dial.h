@@ -54,8 +54,7 @@ struct dialTarget {
     bool tls, mptcp;
 };
 
-/* Starts to connect. False: nothing was started and err says why; `done` is not called. It is
- * never called from within. */
+/* Starts to connect; never calls `done` from within. False: nothing was started and err says why. */
 bool dialStart(struct dial *d, struct dialTarget target, dialDone *done, char *err, size_t errlen);
 void dialCancel(struct dial *d); /* `done` is not called; an idle dial may be cancelled, too */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_queue_test.c - the queue between two threads: full and empty, published or not,
- * around the ring many times. */
+/* io_queue_test.c - the queue between two threads: full and empty, published or not, many times around. */
 #include "net/io_queue.h"
 
 #include <pthread.h>
@@ -44,8 +43,7 @@ static void whatIsNotPublishedIsNotSeen(void **state) {
     ioQueueFree(&q);
 }
 
-/* Puts every number of messages from every place of the ring on; places can be used again
- * only when they are released. */
+/* Puts every number of messages from every place of the ring on; a place is free when it is released. */
 static void fullAndEmptyAtEveryPlace(void **state) {
     (void)state;
     struct ioQueue q;

@@ -121,8 +121,7 @@ static void noWakeUpIsLostAmongSeveral(void **state) {
     }
 }
 
-/* The main thread receives nothing while it sends more than the queue can hold, and
- * waits for the slow thread. */
+/* The main thread sends more than the queue can hold, receives nothing, and waits for the slow thread. */
 static void moreMessagesThanTheQueueHolds(void **state) {
     (void)state;
     struct ioThread *t = ioThreadTestStart(1);

@@ -96,8 +96,7 @@ void respBigArgsFree(struct respBigArg *big);
 /* ---- 2. Reply headers ---- */
 
 #define RESP_HDR_SIZE 32
-/* Writes "<type><n>\r\n" to dst (RESP_HDR_SIZE is enough) and returns the length.
- * type is one of : $ * % ~ > | */
+/* Writes "<type><n>\r\n" to dst (RESP_HDR_SIZE bytes) and returns the length. type: one of : $ * % ~ > | */
 unsigned respWriteHeader(char *dst, char type, int64_t n);
 /* Writes the header of a length or count, most of which are small: up to 99 no function is called. Returns
  * the end of what it wrote. */
@@ -155,8 +154,7 @@ struct respReply {
  * frees the children, not *out itself. */
 int64_t respReadReply(const char *buf, size_t len, struct respReply *out);
 void respReplyFree(struct respReply *r);
-/* Returns the value of a map's field; in RESP2 a map is an array of names and values. NULL:
- * there is none. O(fields) */
+/* Returns the value of a map's field (in RESP2 an array of names and values); NULL: none. O(fields) */
 const struct respReply *respField(const struct respReply *map, const char *name);
 /* the text of the field; empty: none */
 struct str respFieldText(const struct respReply *map, const char *name);

@@ -63,8 +63,7 @@ static void expectReply(struct str bytes, const char *want) {
     sdsfree(longer);
 }
 
-/* Checks that the bytes are found malformed at their end at the latest, and never taken
- * for a whole reply before. */
+/* Checks that the bytes are malformed at their end at the latest, and never a whole reply before. */
 static void expectError(struct str bytes) {
     sds text;
     for (size_t len = 0; len < bytes.len; len++) assert_true(readCopy(bytes.ptr, len, &text) <= 0);

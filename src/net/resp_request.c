@@ -33,8 +33,8 @@ static const char err_crlf[] = "invalid CRLF in request";
 
 #define MIN_BULK_SIZE 6 /* "$0\r\n\r\n", the shortest argument */
 #define SHORT_LINE    5 /* "$99\r\n" */
-/* A big argument reserves at most BIG_CHUNK before its bytes come, then BIG_GROWTH times as much as has come.
- */
+/* A big argument reserves at most BIG_CHUNK before its bytes come, then BIG_GROWTH
+ * times as much as has come. */
 #define BIG_CHUNK  ((size_t)1024 * 1024)
 #define BIG_GROWTH 15
 

@@ -618,12 +618,12 @@ static sds respRequestTestMutated(sds s) {
 
 static void testRandomMutations(void **state) {
     (void)state;
-    static const struct respLimits strangers = {512 * 1024 * 1024, RESP_MAX_MULTIBULK, false};
+    static const struct respLimits unauthenticated_limits = {512 * 1024 * 1024, RESP_MAX_MULTIBULK, false};
     for (int round = 0; round < 60000; round++) {
         sds s = sdsempty(), want = sdsempty();
         for (uint64_t n = 1 + randomBelow(3); n > 0; n--) addRandomRequest(&s, &want);
         s = respRequestTestMutated(s);
-        struct respLimits limits = randomBelow(4) ? open_limits : strangers;
+        struct respLimits limits = randomBelow(4) ? open_limits : unauthenticated_limits;
         sds apart = runPieces(sdsview(s), limits, 1);
         respRequestTestExpectText(runCut(sdsview(s), limits, randomBelow(sdslen(s) + 1)), sdsview(apart));
         respRequestTestExpectText(runCut(sdsview(s), limits, 0), sdsview(apart));

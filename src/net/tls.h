@@ -36,8 +36,7 @@ struct tlsSettings {
 
 bool tlsAvailable(void); /* whether this build has TLS */
 
-/* Create a context. NULL: *err, which the caller frees, says what was wrong. Connections
- * may outlive their context. */
+/* Create a context. NULL: *err, which the caller frees, says why. Connections may outlive the context. */
 struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err);
 struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err);
 void tlsContextFree(struct tlsContext *ctx);

@@ -63,7 +63,7 @@ struct aof aof = {.fd = -1};
 
 sds aof_dir, aof_filename;
 bool aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
-int aof_fsync;
+static int aof_fsync;
 bool aof_timestamps;
 static bool enabled, no_fsync_on_rewrite;
 
@@ -475,8 +475,7 @@ static void aofUpgrade(void) {
     sds target = aofPath(aof_dir, aof_filename);
     struct aofManifest m = {0};
     aofManifestAdd(&m, sdsdup(aof_filename), 1, 'b');
-    /* The manifest is written first: if the move does not happen, the next start still
-     * finds the file where it was. */
+    /* The manifest is written first: without the move, the next start still finds the file. */
     if (!aofMakeDir() || !aofWriteManifest(&m)) exit(1);
     if (rename(aof_filename, target) != 0) {
         serverLog(LL_WARNING, "Moving the old append-only file %s into the directory %s failed: %s",
@@ -672,7 +671,7 @@ static void aofDebugLoadaof(struct client *c) {
 static const struct configEnum fsync_names[] = {
     {"everysec", AOF_FSYNC_EVERYSEC}, {"always", AOF_FSYNC_ALWAYS}, {"no", AOF_FSYNC_NO}, {NULL, 0}};
 
-/* What was written under a laxer policy is synced when the policy becomes `always`. */
+/* When the policy becomes `always`, what was written under a laxer one is synced. */
 static bool aofApplyFsync(const char **err) {
     (void)err;
     if (aof_fsync == AOF_FSYNC_ALWAYS && aof.fd >= 0) aofFlush(true);

@@ -162,8 +162,7 @@ static enum loadStep aofLoadSkipLine(struct aofLoader *l) {
     return STEP_DONE;
 }
 
-/* For tests (key-load-delay). Clients are served here, so that they do not wait for the
- * delays of a whole buffer. */
+/* For tests (key-load-delay). Serves clients, so that they do not wait for the delays of a whole buffer. */
 static void aofLoadSlowDown(struct aofLoader *l) {
     rdbDelay(rdb_key_load_delay_us, ++l->delays);
     loadingWait(0);

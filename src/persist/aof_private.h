@@ -35,7 +35,6 @@ extern struct aof aof;
 /* Directives. */
 extern sds aof_dir, aof_filename;
 extern bool aof_timestamps, aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
-extern int aof_fsync;
 
 /* ---- aof.c ---- */
 /* Asserts the invariants of the present state; for the moments between its changes. */

@@ -27,7 +27,7 @@
 #define PROGRESS_INTERVAL (256 * 1024 * 1024) /* bytes between two lines about progress */
 #define DATABASES_MAX     INT32_MAX
 
-/* What is printed after "While doing" when an error is found. */
+/* The text after "While doing" when an error is found. */
 enum checkRdbStep {
     AT_START,
     AT_TYPE,

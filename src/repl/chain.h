@@ -72,8 +72,7 @@ void chainReaderAdvance(struct chainReader *r, struct chain *c, size_t n);
 static inline uint64_t chainReaderPending(const struct chainReader *r, const struct chain *c) {
     return c->end - r->at;
 }
-/* Returns the memory in bytes, and the number, of the blocks that this reader needs.
- * The number takes O(result). */
+/* Return the bytes and the number of the blocks that this reader needs. The number takes O(result). */
 size_t chainReaderMemory(const struct chainReader *r, const struct chain *c);
 size_t chainReaderBlocks(const struct chainReader *r);
 /* Returns the bytes of the blocks beyond the wanted history, which is what slow readers cost. */

@@ -116,8 +116,7 @@ static void chainTestStop(struct chainModel *m, int i) {
     m->reads[i] = false;
 }
 
-/* Checks that nothing is freed that is wanted or needed by a reader, and all else except
- * for a block at each end. */
+/* Checks that nothing wanted or needed by a reader is freed, and all else except a block at each end. */
 static void chainTestTrim(struct chainModel *m) {
     struct chain *c = &m->chain;
     uint64_t start = c->start, wanted = c->end - start < c->keep ? start : c->end - c->keep;
@@ -180,8 +179,7 @@ static void chainTestModel(void **state) {
     assert_int_equal(zmallocUsedMemory(), before);
 }
 
-/* A reader that does not advance keeps what it needs, once, and no more; when it stops, all
- * of that is freed in time. */
+/* A reader that does not advance keeps what it needs, once; when it stops, that is freed in time. */
 static void testSlowReader(void **state) {
     (void)state;
     struct chain c;

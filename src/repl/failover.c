@@ -139,8 +139,7 @@ struct failoverOptions {
     bool abort, force;
 };
 
-/* Parses one option with its operands and returns how many words it has, or 0 when an error has been
- * replied. */
+/* Parses an option with its operands and returns how many words it has; 0: an error has been replied. */
 static int failoverParseOption(struct client *c, const struct str *words, int count,
                                struct failoverOptions *w) {
     if (strIs(words[0], "timeout") && count > 1 && !w->timeout_ms) {

@@ -200,11 +200,11 @@ static void fullSyncOnSaved(bool success) {
 /* ---- A replica is sent something, or leaves ---- */
 
 bool fullSyncWrite(struct replicaClient *r) {
-    return !r->transfer || transferOf(r)->methods->write(r);
+    return !r->transfer || !transferOf(r)->methods->write || transferOf(r)->methods->write(r);
 }
 
 bool fullSyncHasOutput(const struct replicaClient *r) {
-    return r->transfer && transferOf(r)->methods->waits(r);
+    return r->transfer && transferOf(r)->methods->waits && transferOf(r)->methods->waits(r);
 }
 
 static bool fullSyncIsAnyWaitingForFile(const struct replicaClient *except) {

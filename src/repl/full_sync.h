@@ -18,8 +18,7 @@
 void fullSyncRequest(struct replicaClient *r);
 /* Ends the snapshot of r, whose connection is being closed. Does nothing when r takes part in no snapshot. */
 void fullSyncForget(struct replicaClient *r);
-/* Sends the next part of the snapshot, as the socket of r can take more. Returns false when
- * the connection is broken. */
+/* Sends the next part of the snapshot when the socket can take more. False: the connection is broken. */
 bool fullSyncWrite(struct replicaClient *r);
 /* Returns whether there is more to send that does not wait for a child. */
 bool fullSyncHasOutput(const struct replicaClient *r);

@@ -207,16 +207,6 @@ static void fullSyncDirectOnChildEnd(int exit_code, int sig, void *priv) {
     syncDirectExpire();
 }
 
-static bool fullSyncDirectNothingToWrite(struct replicaClient *r) {
-    (void)r;
-    return true;
-}
-
-static bool fullSyncDirectNothingWaits(const struct replicaClient *r) {
-    (void)r;
-    return false;
-}
-
 /* The socket is shut down, as the child holds it, too. A child that is almost done is not stopped: it has yet
  * to report how many bytes it sent. */
 static void fullSyncDirectLeave(struct replicaClient *r) {
@@ -229,8 +219,7 @@ static void fullSyncDirectLeave(struct replicaClient *r) {
     childStop();
 }
 
-static const struct transferMethods direct_methods = {fullSyncDirectNothingToWrite,
-                                                      fullSyncDirectNothingWaits, fullSyncDirectLeave, false};
+static const struct transferMethods direct_methods = {.leave = fullSyncDirectLeave};
 
 static void fullSyncDirectJoin(struct replicaClient *r, uint64_t offset) {
     serverLog(LL_NOTICE,

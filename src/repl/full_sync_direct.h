@@ -19,8 +19,7 @@
 bool syncDirectStart(const struct syncPlan *plan, struct syncMembers members, const char **err);
 bool syncDirectRunning(void);
 
-/* The connection for the snapshot of r is closed: no main connection can follow a
- * snapshot that was cut off. */
+/* The connection for the snapshot of r is closed: no main connection can follow a part of a snapshot. */
 void syncDirectForget(const struct replicaClient *r);
 /* Returns whether a main connection may name this client as that of its snapshot. */
 bool syncDirectIsWaiting(uint64_t rdb_client_id);

@@ -10,8 +10,7 @@
 
 #include "repl/full_sync_transfer.h"
 
-/* Starts the child. Returns false when there is none; *err says why. Plan and members
- * are read before it returns. */
+/* Starts the child, after reading plan and members. False: there is none, *err says why. */
 bool syncPipeStart(const struct syncPlan *plan, struct syncMembers members, const char **err);
 /* Returns whether a snapshot is under way, or its members have yet to be told its end. */
 bool syncPipeRunning(void);

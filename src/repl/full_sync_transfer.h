@@ -16,10 +16,11 @@ struct syncTransfer {
     int64_t taken_ms; /* when the replica last took bytes, or was given bytes to take */
 };
 struct transferMethods {
-    bool (*write)(struct replicaClient *r); /* the socket can take more; false: it is broken */
-    bool (*waits)(const struct replicaClient *r);
-    void (*leave)(struct replicaClient *r); /* the replica leaves; frees r->transfer */
-    bool holds_others;                      /* while one replica takes nothing, no replica gets anything */
+    bool (*write)(
+        struct replicaClient *r); /* the socket can take more; false: it is broken; NULL: no output */
+    bool (*waits)(const struct replicaClient *r); /* whether there is output; NULL: never */
+    void (*leave)(struct replicaClient *r);       /* the replica leaves; frees r->transfer */
+    bool holds_others; /* while one replica takes nothing, no replica gets anything */
 };
 
 /* The replicas of one class that a snapshot is sent to. */
@@ -27,8 +28,7 @@ struct syncMembers {
     struct replicaClient **at;
     int count;
 };
-/* What is sent: the snapshot is at `replication` in the stream, and the members have the stream up to
- * there. */
+/* The snapshot to be sent. It is at `replication` in the stream, which members have up to there. */
 #define SYNC_MARK 40
 struct syncPlan {
     struct rdbSaveOptions options;
@@ -39,8 +39,7 @@ struct syncPlan {
 static inline struct syncTransfer *transferOf(const struct replicaClient *r) {
     return r->transfer;
 }
-/* Sends what the socket takes and returns how many bytes that were: 0 when it is
- * full, -1 when it is broken. */
+/* Sends what the socket takes and returns how many bytes that were; 0: it is full, -1: it is broken. */
 ssize_t transferSend(struct replicaClient *r, const struct iovec *iov, int count);
 /* Accounts for n bytes that have been sent. */
 void transferSent(struct replicaClient *r, size_t n);

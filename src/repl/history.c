@@ -41,7 +41,7 @@ static void historyTakeNewId(void) {
 
 /* ---- The bytes ---- */
 
-/* Also called when a backlog is created, as nothing is applied while the configuration is loaded. */
+/* Called when a backlog is created, too, as nothing is applied while the configuration is loaded. */
 static bool historyApplySize(const char **err) {
     (void)err;
     history.chain.keep = (size_t)backlog_size;
@@ -109,10 +109,6 @@ void historyFeed(const struct str *pieces, int count) {
     }
     for (int i = 0; i < count; i++) history.chain.end += pieces[i].len;
     history.chain.start = history.chain.end;
-}
-
-void historySelectAnew(void) {
-    propagateSelectAnew();
 }
 
 static void historyTrimBeforeSleep(void) {

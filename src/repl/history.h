@@ -37,8 +37,7 @@ extern struct history history;
 static inline uint64_t historyOffset(void) {
     return history.chain.end;
 }
-/* Returns the offset after what a client has written. wrote_at is the client's c->wrote_at (0:
- * nothing). For primaries. */
+/* For primaries: returns the offset after what a client wrote, given its c->wrote_at (0: nothing). */
 uint64_t historyOffsetOf(uint64_t wrote_at);
 
 /* ---- IDs ---- */
@@ -62,8 +61,6 @@ void historyCreateBacklog(bool keep_id);
 void historyFreeBacklog(void); /* and takes a new ID; there must be no readers */
 /* For replicas: adds bytes of the primary that have been applied. */
 void historyFeed(const struct str *pieces, int count);
-/* The next command gets a SELECT in front of it, as a replica has just been given a snapshot. */
-void historySelectAnew(void);
 /* Called when a block has been added, so that replicas that are too slow can be disconnected. */
 extern void (*history_new_block)(void);
 

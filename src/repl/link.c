@@ -311,7 +311,7 @@ static void linkStartFollowing(struct str host, int port) {
     linkConnectNow();
 }
 
-void linkFollow(struct str host, int port) {
+static void linkFollow(struct str host, int port) {
     handover_result = NULL;
     linkStartFollowing(host, port);
 }

@@ -38,19 +38,15 @@ struct primaryLink {
 };
 extern struct primaryLink primary_link;
 
-/* linkFollow makes this server a replica of that one; if it is one already, the link is
- * made anew. linkBecomePrimary makes it a primary again. Both update the role, the cached
- * primary and our own replicas. */
-void linkFollow(struct str host, int port);
+/* Makes this server a primary again: updates the role, the cached primary and our own replicas. */
 void linkBecomePrimary(void);
-/* For FAILOVER: works like linkFollow, but PSYNC ends with FAILOVER. `result` is called once. */
+/* Makes this server a replica of that one for FAILOVER: PSYNC ends with FAILOVER. `result` is called once. */
 void linkFollowForHandover(struct str host, int port, void (*result)(bool accepted));
 
 /* Returns whether a failover is under way, in which REPLICAOF is refused. replication.c fills it in. */
 extern bool (*link_failover_running)(void);
 
-/* Called when a replica gets another primary: blocked clients may wait for what never
- * comes. rules.c fills it in. */
+/* Called when a replica gets another primary, as blocked clients may wait in vain. rules.c fills it in. */
 extern void (*link_on_primary_changed)(void);
 
 /* Returns whether this is a replica whose link is down, so that its data may be stale. */

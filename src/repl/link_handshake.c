@@ -72,8 +72,7 @@ struct str handshakeAnnouncedAddress(void) {
     return announce_ip ? sdsview(announce_ip) : strN(NULL, 0);
 }
 
-/* Returns whether the snapshot goes straight into memory over a transport (TLS) that
- * notices every wrong bit. */
+/* Returns whether the snapshot goes straight into memory over a transport (TLS) that notices errors. */
 static bool linkHandshakeCanSkipChecksum(void) {
     return dial_settings.replication_tls && repl_diskless_load != DISKLESS_LOAD_DISABLED;
 }

@@ -15,7 +15,7 @@
 #include "net/connection.h"
 #include "repl/history.h"
 
-/* What is requested: our place in the stream, and how to go on. */
+/* The request: our place in the stream, and how to go on. */
 struct handshakeRequest {
     char id[REPL_ID_LEN + 1]; /* "": none, so a full synchronization is requested */
     uint64_t offset;          /* bytes applied; the stream is requested from here on */

@@ -75,8 +75,7 @@ void linkStreamAck(void) {
     stream.ack_offset = historyOffset();
 }
 
-/* An acknowledgement that the primary has requested in this turn is enough: it covers what
- * came before the request. */
+/* An acknowledgement that the primary requested in this turn is enough: it covers what came before. */
 void linkStreamAckUnlessPending(void) {
     if (!stream.ack_due) linkStreamAck();
 }

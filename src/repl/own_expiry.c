@@ -77,8 +77,7 @@ static void ownExpiryForgetDatabase(int dbid) {
 
 enum ownKeyFate { KEY_GONE, KEY_DELETED, KEY_KEPT };
 
-/* Deletes the key in one database if it has expired. KEY_GONE: there is no such key, or
- * it has no expiry any more. */
+/* Deletes the key in one database if it has expired. KEY_GONE: there is no key, or no expiry any more. */
 static enum ownKeyFate ownExpiryCheckKey(struct db *db, struct str key) {
     struct object *o = dbFind(db, key);
     if (!o || !objectHasExpire(o)) return KEY_GONE;

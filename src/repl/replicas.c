@@ -165,8 +165,7 @@ static void replicaTakePlace(struct replicaClient *r, uint64_t at) {
     r->start_offset = at;
 }
 
-/* A stream never starts at offset 0: the acknowledgement of a replica that has not applied
- * a byte would say nothing. */
+/* A stream never starts at offset 0, as the ACK of a replica that has applied nothing would be 0, too. */
 static void replicaStartStream(struct replicaClient *r) {
     r->streaming = true;
     r->wait_for_ack = false;
@@ -194,7 +193,7 @@ bool replicaBeginSnapshot(struct replicaClient *r, uint64_t offset) {
     r->start_offset = offset;
     if (!r->rdb_only && !r->rdb_channel) replicaTakePlace(r, offset);
     r->state = REPLICA_WAIT_END;
-    historySelectAnew();
+    propagateSelectAnew(); /* the stream of this replica has to begin with a SELECT */
     if (!r->old_protocol) replicaSend(r, "+FULLRESYNC %s %llu\r\n", history.id, (unsigned long long)offset);
     return true;
 }
@@ -373,8 +372,7 @@ static void replicasPingPeriodically(void) {
     replicasPing();
 }
 
-/* Disconnects replicas that have acknowledged nothing for repl-timeout. They do so once a
- * second, except old ones. */
+/* Disconnects replicas (except old ones) that sent no acknowledgement, due each second, for repl-timeout. */
 static void replicasDisconnectSilent(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -438,7 +436,7 @@ const char *replicasSuccessor(uint64_t offset, bool *legacy) {
     return *legacy ? NULL : id;
 }
 
-/* The same for WAIT, which counts propagated bytes. */
+/* Does this for WAIT, which counts propagated bytes. */
 static int replicasCountPropagated(uint64_t propagated, bool synced) {
     return replicasCountAcked(historyOffsetOf(propagated), synced);
 }

@@ -41,7 +41,7 @@ struct replicaClient {
     struct listNode node; /* in `replicas`, when state is not REPLICA_NONE */
     enum replicaState state;
 
-    /* What it has sent about itself. */
+    /* Reported by REPLCONF. */
     int listening_port;
     sds address;                      /* NULL: the address of its connection */
     unsigned capa;                    /* CAPA_* */
@@ -95,11 +95,9 @@ extern struct replicaHooks replica_hooks;
 struct replicaClient *replicaGetOrCreate(struct client *c);
 /* Returns "ip:port" for the log, as the replica announces itself. Valid until the next call. */
 const char *replicaName(const struct replicaClient *r);
-/* Returns the address that the replica has announced, or that of its connection.
- * Valid until the next call. */
+/* Returns the address that the replica announced, or its connection's. Valid until the next call. */
 const char *replicaAddress(const struct replicaClient *r);
-/* Sends protocol bytes before the stream (+FULLRESYNC, a header, "\n"). They are
- * written at the end of the turn. */
+/* Sends protocol bytes before the stream (+FULLRESYNC, a header, "\n"), written at the end of the turn. */
 void replicaSend(struct replicaClient *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The snapshot of r is taken now: sends +FULLRESYNC (not to old replicas), keeps the stream for
@@ -110,8 +108,7 @@ bool replicaBeginSnapshot(struct replicaClient *r, uint64_t offset);
 void replicaMarkOnline(struct replicaClient *r, bool at_once);
 /* Records a REPLCONF ACK: what the replica has applied, and what it has on disk (-1: not sent). */
 void replicaNoteAck(struct replicaClient *r, int64_t offset, int64_t synced);
-/* r is a replica from now on. replicaContinue sends it the stream from position `at` on, which must be
- * kept. */
+/* Makes r a replica. replicaContinue sends it the stream from position `at` on, which must be kept. */
 void replicaJoin(struct replicaClient *r, enum replicaState state);
 void replicaContinue(struct replicaClient *r, uint64_t at);
 

@@ -30,9 +30,10 @@
 
 static bool ignore_maxmemory, ignore_disk_errors;
 
-/* ---- Rules of admission ---- Commands of our primary, and those read from the append-only file, are
- * always run, even when they would be refused to others. This includes all that scripts among them call
- * (callReplays). */
+/* ---- Rules of admission ----
+ *
+ * Commands of our primary, and those read from the append-only file, are always run, even when they would be
+ * refused to others. This includes all that scripts among them call (callReplays). */
 
 static enum admission rulesCheckMinReplicas(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
@@ -144,8 +145,7 @@ static void rulesEndWaits(void) {
     clientForEach(rulesEndWait, NULL);
 }
 
-/* A FAILOVER may still be aborted, so that nothing would have changed: failover.c ends the
- * waits when it has ended. */
+/* A FAILOVER may still be aborted, with no change in the end: failover.c ends the waits when it has ended. */
 static void rulesOnRole(bool replica) {
     rulesUpdate(NULL);
     if (replica && !link_failover_running()) rulesEndWaits();
