@@ -497,7 +497,7 @@ static void testWakeup(void **state) {
     assert_true(monotonicUs() - start_us >= 20000);
     aeWakeup(el);
     start_us = monotonicUs();
-    aeProcessEvents(el, AE_FILE_EVENTS); /* not lost when nobody slept */
+    aeProcessEvents(el, AE_FILE_EVENTS); /* not lost when the loop was not sleeping */
     assert_true(monotonicUs() - start_us < 5000000);
 }
 

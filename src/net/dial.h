@@ -2,9 +2,9 @@
 /* dial.h - how the server opens connections: it resolves the name, binds the source address, connects, and
  * does the TLS handshake if required, all without blocking except for the look-up of a name.
  *
- *      dialStart ──▶ TCP connect ──▶ TLS handshake ──▶ done(conn, NULL)
- *          │              └───────────────┴──────────▶ done(NULL, error)
- *          └▶ false: nothing was started
+ *     dialStart ──▶ TCP connect ──▶ TLS handshake ──▶ done(conn, NULL)
+ *         │              └───────────────┴──────────▶ done(NULL, error)
+ *         └▶ false: nothing was started
  *
  * The replication link, Sentinel, the cluster bus and slot migration use it. A `struct dial` is a
  * member of its owner's struct, which `done` finds by listEntry; all zero means idle. It belongs to

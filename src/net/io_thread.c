@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* io_thread.c - see io_thread.h.
  *
- *      turn of an I/O thread:   take the messages ──▶ handlers
- *                               publish the messages of this turn, wake the main thread
- *                               poll (sleep when there is nothing) ──▶ handlers of sockets
+ *     turn of an I/O thread:   take the messages ──▶ handlers
+ *                              publish the messages of this turn, wake the main thread
+ *                              poll (sleep when there is nothing) ──▶ handlers of sockets
  *
  * Messages are published once a turn, or when a batch has come together. Waking a main thread that
  * sleeps costs both of them more than a request does, so with few messages the thread first checks

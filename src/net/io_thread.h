@@ -2,9 +2,9 @@
 /* io_thread.h - threads that move bytes for the main thread, each with an event loop of its own and a
  * queue in either direction.
  *
- *      main thread                                        I/O thread
- *        ioThreadSend ──▶ to_thread ──▶ handlers->to_thread    sockets, parsing, sending
- *        handlers->to_main ◀── to_main ◀── ioThreadPost        the results
+ *     main thread                                        I/O thread
+ *       ioThreadSend ──▶ to_thread ──▶ handlers->to_thread    sockets, parsing, sending
+ *       handlers->to_main ◀── to_main ◀── ioThreadPost        the results
  *
  * Invariants
  *  1. Whatever a message points to belongs to one thread at a time: to its sender before it is published, to

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tls.c - TLS as a type of connection; see tls.h. Contexts are created in tls_context.c.
  *
- *      loop  -> tlsOnEvent -> tlsContinueHandshake         until the handshake is done
- *                          -> read_handler, write_handler    from then on, when the socket is ready for what
- *                                                            TLS waits for
- *      owner -> connRead   -> SSL_read -> BIO -> recv(MSG_DONTWAIT)
- *      owner -> connWritev -> up to one record's bytes gathered -> SSL_write -> BIO -> send
+ *     loop  -> tlsOnEvent -> tlsContinueHandshake         until the handshake is done
+ *                         -> read_handler, write_handler    from then on, when the socket is ready for what
+ *                                                           TLS waits for
+ *     owner -> connRead   -> SSL_read -> BIO -> recv(MSG_DONTWAIT)
+ *     owner -> connWritev -> up to one record's bytes gathered -> SSL_write -> BIO -> send
  *
  * Three ideas. (1) TLS may have to write in order to read, and the other way round. So tlsWatch works out
  * anew which events the socket is watched for, from four facts: the two handlers and the two cross waits. (2)

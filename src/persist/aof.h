@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* aof.h - the append-only file: every change as a command, written before its reply is sent.
  *
- *      commands ──▶ sink ──▶ buffer ──▶ write(2) once per turn of the loop,  ──▶ fsync: here (always),
- *                                       before replies are sent                  on a thread (everysec),
- *                                                                                by the kernel (no)
+ *     commands ──▶ sink ──▶ buffer ──▶ write(2) once per turn of the loop,  ──▶ fsync: here (always),
+ *                                      before replies are sent                  on a thread (everysec),
+ *                                                                               by the kernel (no)
  *
  * It consists of several files (persist/aof_manifest.h): a base, written by a fork child, and increments. A
  * rewrite opens a new increment first, forks, and replaces everything before it by the child's base.

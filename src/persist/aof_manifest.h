@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* aof_manifest.h - the manifest: which files make up the append-only file, and in what order.
  *
- *      file appendonly.aof.2.base.rdb seq 2 type b        at most one: the data when it was written
- *      file appendonly.aof.3.incr.aof seq 3 type i        any number: commands since then, oldest first
- *      file appendonly.aof.1.base.rdb seq 1 type h        history: replaced, about to be deleted
+ *     file appendonly.aof.2.base.rdb seq 2 type b        at most one: the data when it was written
+ *     file appendonly.aof.3.incr.aof seq 3 type i        any number: commands since then, oldest first
+ *     file appendonly.aof.1.base.rdb seq 1 type h        history: replaced, about to be deleted
  *
  * The manifest is a text file in `appenddirname`, replaced as a whole by rename. A name with spaces or
  * special characters is quoted. Lines that begin with # are comments. (Format as of Valkey 7.2.) */

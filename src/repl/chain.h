@@ -59,7 +59,7 @@ static inline bool chainAppend(struct chain *c, const struct str *pieces, int co
     c->end += pieces->len;
     return false;
 }
-/* Frees at most `blocks` blocks that nobody needs. */
+/* Frees at most `blocks` blocks that are not needed. */
 void chainTrim(struct chain *c, int blocks);
 
 /* Starts a reader at position `at`. Returns false when that byte is not kept any more or is beyond the end.

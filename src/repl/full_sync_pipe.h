@@ -12,5 +12,5 @@
 
 /* Starts the child, after reading plan and members. False: there is none, *err says why. */
 bool syncPipeStart(const struct syncPlan *plan, struct syncMembers members, const char **err);
-/* Returns whether a snapshot is under way, or its members have yet to be told its end. */
+/* Returns whether a snapshot is under way, or its end has yet to be reported to members. */
 bool syncPipeRunning(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* link.h - the link to our primary: connecting, the handshake, and the client that applies the stream.
  *
- *      NONE ─REPLICAOF─▶ CONNECT ─▶ CONNECTING ─▶ HANDSHAKE ─┬─ +CONTINUE ─────────────────▶ CONNECTED
- *                           ▲                                └─ +FULLRESYNC ─▶ TRANSFER ─▶ CONNECTED
- *                           └──────── any error: again at the next tick             (repl/receive.h)
+ *     NONE ─REPLICAOF─▶ CONNECT ─▶ CONNECTING ─▶ HANDSHAKE ─┬─ +CONTINUE ─────────────────▶ CONNECTED
+ *                          ▲                                └─ +FULLRESYNC ─▶ TRANSFER ─▶ CONNECTED
+ *                          └──────── any error: again at the next tick             (repl/receive.h)
  *
  * The stream comes in on an ordinary client with CLIENT_PRIMARY, through the event loop's turn. Its requests
  * run with ORIGIN_PRIMARY and replies are dropped. What has been applied is fed to the history

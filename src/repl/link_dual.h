@@ -2,9 +2,9 @@
 /* link_dual.h - full synchronization over two connections at once (dual channel): the snapshot comes over a
  * connection of its own while the stream comes over the main one and is kept until the snapshot is in place.
  *
- *      main ── +DUALCHANNELSYNC     set-rdb-client-id, PSYNC ─▶ +CONTINUE ─▶ stream ─▶ kept ┐
- *                     │                       ▲                                              ├─▶ applied
- *      RDB connection └▶ REPLCONF, SYNC ─▶ $ENDOFF ─▶ snapshot (repl/receive.h) ─────────────┘
+ *     main ── +DUALCHANNELSYNC     set-rdb-client-id, PSYNC ─▶ +CONTINUE ─▶ stream ─▶ kept ┐
+ *                    │                       ▲                                              ├─▶ applied
+ *     RDB connection └▶ REPLCONF, SYNC ─▶ $ENDOFF ─▶ snapshot (repl/receive.h) ─────────────┘
  *
  * At most as many bytes are kept as a primary keeps for a replica (client-output-buffer-limit). Beyond that
  * the socket is not read any more, and the primary keeps the rest. */

@@ -2,8 +2,8 @@
 /* link_handshake.h - what a replica sends to its primary before the stream: who it is, and from which offset
  * on it requests the stream.
  *
- *      connect ─▶ PING ─▶ AUTH, REPLCONF ... (at once) ─▶ PSYNC ─▶ +CONTINUE, +FULLRESYNC, ...
- *                                                           └──▶ SYNC, when PSYNC is not known
+ *     connect ─▶ PING ─▶ AUTH, REPLCONF ... (at once) ─▶ PSYNC ─▶ +CONTINUE, +FULLRESYNC, ...
+ *                                                          └──▶ SYNC, when PSYNC is not known
  *
  * The caller gets the result once, by `end`, and decides what to do with it. */
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* link_stream.h - the client that applies our primary's stream.
  *
- *      socket ─▶ turn ─▶ request ─┬─▶ commandRun(ORIGIN_PRIMARY), its replies dropped
- *                                 └─▶ history (what has been applied): offset, backlog, our own replicas
+ *     socket ─▶ turn ─▶ request ─┬─▶ commandRun(ORIGIN_PRIMARY), its replies dropped
+ *                                └─▶ history (what has been applied): offset, backlog, our own replicas
  *
  * A transaction counts as applied with its EXEC. The primary gets an acknowledgement of what has been applied
  * once a second, and whenever it requests one.

@@ -2,8 +2,8 @@
 /* link_wire.h - a connection to our primary while both sides exchange lines, before a
  * stream or a snapshot begins.
  *
- *      linkWireConnect ──▶ onConnected() ── linkWireSend ... ──▶ onLine(line) ... ──▶ linkWireTake
- *                               └──────── onFailed(why) ◀────────┘
+ *     linkWireConnect ──▶ onConnected() ── linkWireSend ... ──▶ onLine(line) ... ──▶ linkWireTake
+ *                              └──────── onFailed(why) ◀────────┘
  *
  * The connection that is taken is positioned right after the last line that onLine got.
  *

@@ -74,7 +74,7 @@ const char *replicaName(const struct replicaClient *r) {
     return text;
 }
 
-/* ---- A replica comes and goes ---- */
+/* ---- Joining and leaving ---- */
 
 struct replicaClient *replicaGetOrCreate(struct client *c) {
     if (!c->replica) {
