@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aof.c - libFuzzer target for append-only files: manifests, and commands that are run for what they say.
+/* aof.c - libFuzzer target for append-only files: manifests, and files whose commands are run.
  *
  *     make fuzz-aof FUZZ_SECONDS=600
  *
  * An input is | flags | bytes |, the bits of flags being:
- *   1  a manifest, else an append-only file     16  the bytes are lines, each a command with its arguments,
- *   2  sanitize-dump-payload                        and become requests (so that changing them makes sense)
- *   4  zset-index btree                         32  at the end the data is rewritten as commands and loaded,
+ *   1  a manifest, else an append-only file     16  the bytes are lines, each a command with its
+ * arguments,
+ *   2  sanitize-dump-payload                        and become requests (so that changing them makes
+ * sense)
+ *   4  zset-index btree                         32  at the end the data is rewritten as commands and
+ * loaded,
  *   8  two files, each half of the bytes            else saved as RDB and loaded
  *                                               64  aof-load-truncated
  *
@@ -42,9 +45,9 @@ static void removeFolder(void) {
     rmdir(folder);
 }
 
-/* ---- What is done with an input ---- */
+/* ---- Running an input ---- */
 
-/* A manifest that was understood is written down so that it is understood as the same. */
+/* Checks that a valid manifest is written so that reading it gives the same manifest. */
 static void readManifestText(struct str text) {
     struct aofManifest m, again;
     sds error, path = aofPath(folder, "manifest");
@@ -52,7 +55,7 @@ static void readManifestText(struct str text) {
     bool ok = aofManifestRead(path, &m, &error);
     serverAssert(ok == !error);
     sdsfree(error);
-    if (ok && m.count) { /* remarks alone are a manifest without files, and those are not written */
+    if (ok && m.count) { /* a manifest of comments only has no files, and is not written */
         sds written = aofManifestText(&m);
         writeFile("manifest", sdsview(written));
         ok = aofManifestRead(path, &again, &error);
@@ -76,7 +79,7 @@ static enum aofLoaded aofLoadFiles(int files) {
     return result;
 }
 
-/* Data that is rewritten as commands and loaded again is the same. */
+/* Asserts that rewriting the data as commands and loading them gives the same data. */
 static void assertRewrites(void) {
     uint8_t before[20], after[20];
     sds path = aofPath(folder, "a");
@@ -110,7 +113,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc, (void)argv;
     serverWithoutLoop();
     refuseCommands();
-    if (!mkdtemp(folder)) { /* no such file system: anywhere will do */
+    if (!mkdtemp(folder)) { /* without that file system any other will do */
         strcpy(folder, "/tmp/fuzz-aof-XXXXXX");
         char *made = mkdtemp(folder);
         serverAssert(made);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* commands.h - for fuzzers that run commands: requests from lines, so that changing them makes sense; and
- * those that end the server, fork, sleep, reach outside of it, or leave something behind that emptyServer
- * does not know are refused; so are requests for a billion elements. */
+/* commands.h - for fuzzers that run commands. Requests are made of lines, so that mutations make sense.
+ * Commands are refused if they end the server, fork, sleep, access anything outside of it, or leave
+ * state that emptyServer does not reset; so are requests for a billion elements. */
 #pragma once
 
 #include "client/reply.h"
@@ -18,7 +18,7 @@ static const char *const refused_names[] = {
     "script|debug", "replicaof",      "slaveof",     "failover",     "sync",     "psync",
     "module|load",  "module|loadex",  "pfselftest",
 };
-/* Their third word is how many elements the reply has, repeated ones if negative. */
+/* The third word of these commands is the number of elements in the reply, with repetitions if negative. */
 static const char *const counted_names[] = {"srandmember", "hrandfield", "zrandmember"};
 
 static void refusedCommand(struct client *c) {
@@ -37,7 +37,7 @@ static void countedCommand(struct client *c) {
         zrandmemberCommand(c);
 }
 
-/* Commands that do not exist are ignored. */
+/* Replaces the function of a command; unknown names are ignored. */
 static void replaceCommand(const char *name, commandProc *proc) {
     struct serverCommand *cmd = commandLookupName(strOf(name));
     if (!cmd) return;
@@ -54,7 +54,7 @@ static inline void refuseCommands(void) {
         replaceCommand(counted_names[i], countedCommand);
 }
 
-/* Lines to requests. One that is not well quoted is left as it is. */
+/* Makes requests of lines. A line with unbalanced quotes is copied unchanged. */
 static inline sds requestsOfLines(struct str text) {
     sds out = sdsempty();
     while (text.len) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http.c - libFuzzer target for requests to the metrics port, and for their contents.
+/* http.c - libFuzzer target for requests to the metrics port, and for what is written of them.
  *
  *     make fuzz-http FUZZ_SECONDS=600
  *
- * An input is | seed | bytes |. The seed says where the stream is split: however it is split, the requests
- * must be those of the whole. What a request carries goes on as it would: credentials are decoded, and the
- * bytes are written as a label of a metric and as a string of JSON, which must be well formed. */
+ * An input is | seed | bytes |. The seed says where the stream is split: however it is split, the
+ * requests must be those of the whole. The content of a request is used as in the server: credentials
+ * are decoded, and the bytes are written as a label of a metric and as a string of JSON, which must be
+ * well formed. */
 #include "web/http.h"
 
 #include <stdint.h>
@@ -40,7 +41,7 @@ static sds httpTranscribe(sds out, const struct httpRequest *q) {
     return sdscat(out, ")");
 }
 
-/* seed 0: all at once; 1: byte by byte. Each piece is in an allocation of its size. */
+/* Reads the stream in pieces: seed 0: all at once; 1: byte by byte. Each piece is an exact allocation. */
 static sds httpReadRequests(struct str stream, uint32_t seed) {
     struct httpReader *r = httpReaderCreate();
     sds out = sdsempty();
@@ -64,12 +65,12 @@ static sds httpReadRequests(struct str stream, uint32_t seed) {
         zfree(piece);
         stream = strN(stream.ptr + n, stream.len - n);
     }
-    if (status != 0 && status != 200) out = sdscat(out, "refused"); /* why may go by the pieces */
+    if (status != 0 && status != 200) out = sdscat(out, "refused"); /* the reason may depend on the pieces */
     httpReaderFree(r);
     return out;
 }
 
-/* ---- What is written ---- */
+/* ---- Output ---- */
 
 static void checkJson(struct str bytes) {
     sds s = jsonString(sdsempty(), bytes);

@@ -3,10 +3,10 @@
  *
  *     make fuzz-rdb FUZZ_SECONDS=600
  *
- * An input is | flags | file |, the bits of flags being: sanitize-dump-payload, zset-index btree, how the
- * file is read (2 bits), keep what has expired, let later keys replace earlier ones, maxmemory-policy
- * allkeys-lfu, rdb-version-check relaxed. Checksums are not looked at. What could be loaded is used, saved
- * and loaded again; then every value is taken apart. */
+ * An input is | flags | file |, the bits of flags being: sanitize-dump-payload, zset-index btree, how
+ * the file is read (2 bits), keep expired keys, let later keys replace earlier ones, maxmemory-policy
+ * allkeys-lfu, rdb-version-check relaxed. Checksums are ignored. Loaded data is used, saved and loaded
+ * again; then every value is changed until it is empty. */
 #include "server.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     loadingStop(loaded);
     serverAssert(loaded == !rioFailed(&r.io));
     rdbReaderFree(&r);
-    assertComesBack(); /* after a failure, with the keys before it */
+    assertComesBack(); /* after a failure, the keys loaded before it */
     exerciseAll();
     emptyServer();
     return 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* repl_stream.c - libFuzzer target for the stream of a primary after the snapshot.
+/* repl_stream.c - libFuzzer target for the stream that a replica receives after the snapshot.
  *
  *     make fuzz-repl_stream FUZZ_SECONDS=600
  *
  * An input is | flags | seed | bytes |, the bits of flags being:
  *   1  the bytes are lines, each a command with its arguments, and become requests
- *   2  sanitize-dump-payload      4  zset-index btree      8  the primary understands no acknowledgements
+ *   2  sanitize-dump-payload      4  zset-index btree      8  the primary understands no
+ * acknowledgements
  *
- * The seed says in which pieces they come. What counts as applied does not depend on that; and that is what
- * replicas of ours would be sent. */
+ * The seed says in which pieces the stream arrives. The number of bytes applied must not depend on that;
+ * and these bytes are what our own replicas would be sent. */
 #include "data/server_state/role.h"
 #include "repl/history.h"
 #include "repl/link.h"
@@ -17,7 +18,7 @@
 
 enum { LINES = 1, SANITIZE = 2, BTREE = 4, NO_ACKS = 8 };
 
-static struct client *primary; /* NULL: the server has closed it */
+static struct client *primary; /* NULL if the server has closed it */
 
 static void streamPrimaryClosed(struct client *c) {
     if (c != primary) return;
@@ -25,7 +26,7 @@ static void streamPrimaryClosed(struct client *c) {
     primary = NULL;
 }
 
-/* The backlog holds what was applied, in its order, and nothing else. Empty lines and empty requests are
+/* Checks that the backlog holds exactly the bytes applied, in order. Empty lines and empty requests are
  * skipped. */
 static void checkBacklog(struct str sent) {
     struct chainReader r = {0};
@@ -78,7 +79,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     serverWithoutLoop();
     primary_link.host = sdsnew("primary"); /* a replica has one */
     refuseCommands();
-    replaceCommand("client|pause", refusedCommand); /* no client would end it */
+    replaceCommand("client|pause", refusedCommand); /* no command would end the pause */
     clientOnFree(streamPrimaryClosed);
     roleSet(true);
     historyCreateBacklog(true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replay.c - runs one fuzzer's corpus without libFuzzer, as a unit test: inputs that once crashed must
- * stay harmless, in every build. It is linked with tests/fuzz/NAME.c as NAME_replay; CORPUS is the folder
- * of all corpora, FUZZ_CORPUS replaces it by a folder of inputs; with FUZZ_VERBOSE the name of each input
- * and the server's log are printed. */
+/* replay.c - runs one fuzzer's corpus without libFuzzer, as a unit test: every input ever found must
+ * stay harmless, in every build. Linked with tests/fuzz/NAME.c as NAME_replay. CORPUS is the folder with
+ * the corpora, FUZZ_CORPUS another folder of inputs; FUZZ_VERBOSE prints the name of each input and the
+ * server's log. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ static void replayOfCorpusIsHarmless(void **state) {
     assert_true(files > 2);
 }
 
-/* The name of the fuzzer is the program's, without _replay. */
+/* Finds the corpus; the name of the fuzzer is the program's, without _replay. */
 static void findFolder(const char *program) {
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program,
                *end = strstr(name, "_replay");

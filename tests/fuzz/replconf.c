@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replconf.c - libFuzzer target for the requests of replicas: REPLCONF, PSYNC, SYNC.
+/* replconf.c - libFuzzer target for the commands of replicas: REPLCONF, PSYNC, SYNC.
  *
  *     make fuzz-replconf FUZZ_SECONDS=600
  *
- * An input is | flags | lines |. Each line is a command with its arguments; the first character says which of
- * four connections sends it, `!` that the connection ends. Of the arguments, @id and @offset stand for those
- * of the history now. Other commands than those that a replica may send, and some that write, are left out.
- * Flags: repl-diskless-sync, dual channel, a small backlog, no primary but a replica.
+ * An input is | flags | lines |. Each line is a command with its arguments; the first character says
+ * which of four connections sends it, `!` closes the connection. The arguments @id and @offset stand for
+ * those of the current history. Commands other than those of replicas, and some that write, are left
+ * out. Flags: repl-diskless-sync, dual channel, a small backlog, no primary but a replica.
  *
- * No child is made: a snapshot for the disk fails at once, one for sockets waits for others that want it. */
+ * There are no child processes: a snapshot to disk fails at once, and one to sockets waits for further
+ * replicas. */
 #include "acl/client_auth.h"
 #include "data/server_state/role.h"
 #include "repl/history.h"
@@ -20,7 +21,7 @@
 
 enum { DISKLESS = 1, DUAL_CHANNEL = 2, SMALL = 4, REPLICA = 8 };
 
-static int ends[CONNECTIONS]; /* of sockets, ours; -1: there is none */
+static int ends[CONNECTIONS]; /* our ends of the sockets; -1: none */
 
 pid_t fork(void) {
     errno = EAGAIN;
@@ -98,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     setDirective("dual-channel-replication-enabled", flags & DUAL_CHANNEL ? STR("yes") : STR("no"));
     setDirective("repl-backlog-size", flags & SMALL ? STR("16384") : STR("1mb"));
     if (!primary_link.host)
-        primary_link.host = sdsnew("primary"); /* a replica has one, until it is handed over */
+        primary_link.host = sdsnew("primary"); /* a replica has one until it becomes a primary */
     roleSet(flags & REPLICA);
     if (size & 1 && !history.backlog) historyCreateBacklog(false);
     struct str rest = strN((const char *)data + 1, size - 1);

@@ -3,9 +3,10 @@
  *
  *     make fuzz-resp FUZZ_SECONDS=600
  *
- * An input is | flags | seed | bytes |. Flag 1: the bytes are replies, else requests; flag 2: the client is
- * not authenticated; flag 4: each byte 0xfe stands for 20,000 letters, so that arguments become big ones. The
- * seed says where the stream is split. However it is split, the requests must be those of the whole. */
+ * An input is | flags | seed | bytes |. Flag 1: the bytes are replies, else requests; flag 2: the client
+ * is not authenticated; flag 4: each byte 0xfe stands for 20,000 letters, so that arguments become
+ * large. The seed says where the stream is split. However it is split, the requests must be those of the
+ * whole. */
 #include "net/resp.h"
 
 #include <stdint.h>
@@ -17,7 +18,7 @@
 
 #define FILLER_BYTES 20000
 #define STREAM_MAX   (1 << 20)
-#define SHORT_STREAM 400 /* is split at every byte, too */
+#define SHORT_STREAM 400 /* streams up to this length are split at every byte, too */
 
 /* ---- Requests ---- */
 
@@ -45,7 +46,7 @@ static sds respTranscribe(sds out, const struct str *argv, int argc) {
     return sdscat(out, ")");
 }
 
-/* The length of the next piece. */
+/* Returns the length of the next piece. */
 static size_t pieceOf(uint32_t *seed, size_t left) {
     *seed = *seed * 1664525 + 1013904223;
     static const size_t limits[] = {3, 100, 40000, 40000};
@@ -53,11 +54,11 @@ static size_t pieceOf(uint32_t *seed, size_t left) {
     return n < left ? n : left;
 }
 
-/* How a stream is split: a seed, or one of these. */
+/* The way to split a stream: a seed, or one of these. */
 enum { ALL_AT_ONCE = 0, ONE_BY_ONE = 1, SEED_MIN = 4 };
 
-/* Returns what was parsed, with the error at its end. Whether a line is too long depends on how much of
- * it has arrived: that is returned in *too_long instead. */
+/* Returns the requests as text, with the error at its end. Whether a line is too long depends on the
+ * pieces, so that is returned in *too_long. */
 static sds parseRequests(struct str stream, uint32_t seed, bool authenticated, bool *too_long) {
     struct respLimits limits = {1 << 20, 1 << 20, authenticated};
     struct respParser p = {0};
@@ -144,7 +145,7 @@ static size_t countReplies(const struct respReply *r) {
     return n;
 }
 
-/* The bytes are in an allocation of exactly n bytes. */
+/* Reads a reply from an allocation of exactly n bytes. */
 static int64_t readReply(const char *from, size_t n, size_t *count) {
     char *bytes = zmalloc(n + !n);
     struct respReply r;
@@ -159,7 +160,7 @@ static int64_t readReply(const char *from, size_t n, size_t *count) {
     return size;
 }
 
-/* A part of a reply is not a reply, and no error. */
+/* Checks that a part of a reply is neither a reply nor an error. */
 static void exerciseReplies(struct str stream, uint32_t seed) {
     while (stream.len) {
         size_t count = 0, ignored;

@@ -15,7 +15,7 @@
 #include "registry/cron.h"
 #include "types/rdb_exercise.h"
 
-/* The modules register tables of higher layers. */
+/* The modules register command tables of higher layers, which are not linked. */
 const struct commandSpec commandsString[] = {{0}}, commandsList[] = {{0}}, commandsSet[] = {{0}},
                          commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}};
 

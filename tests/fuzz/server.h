@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server.h - for fuzzers of whole files: every module of the server in this process, without its loop,
- * its sockets, its threads and its signal handlers; and what must hold of any data that was accepted.
+/* server.h - for fuzzers of whole files: all modules of the server in this process, without its loop,
+ * sockets, threads and signal handlers; and checks that must hold for all data that was accepted.
  *
- * The modules are those of server/main.c, which is included with its main() renamed. */
+ * The modules are those of server/main.c, which is included here with its main() renamed. */
 #pragma once
 
 #define main serverMain
@@ -21,7 +21,8 @@ static void setDirective(const char *name, struct str value) {
     serverAssert(ok);
 }
 
-/* A script that has run for too long ends: whenever it looks for clients, there is this descriptor. */
+/* Ends a script that has run for too long: this descriptor is ready whenever the script polls for
+ * clients. */
 static void endScript(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)fd, (void)data, (void)mask;
     script_run.killed = script_run.name != NULL;
@@ -53,7 +54,7 @@ static void emptyServer(void) {
     functionsFlush(false);
 }
 
-/* A digest of all keys with their values, their expiries, and the functions. */
+/* Computes a digest of all keys with their values and expiries, and of the number of libraries. */
 static void digestAll(uint8_t digest[20]) {
     memset(digest, 0, 20);
     for (int i = 0; i < dbCount(); i++) {
@@ -75,7 +76,7 @@ static void digestAll(uint8_t digest[20]) {
     digestMix(digest, strN((char *)&libraries, sizeof libraries));
 }
 
-/* Every value is changed until nothing is left of it, or of a copy. */
+/* Changes every value, and a copy of it, until nothing is left. */
 static void exerciseAll(void) {
     for (int i = 0; i < dbCount(); i++) {
         struct keyspaceIterator it;
@@ -86,7 +87,7 @@ static void exerciseAll(void) {
     }
 }
 
-/* Data that is saved and loaded again is the same. */
+/* Asserts that saving and loading gives the same data. */
 static void assertComesBack(void) {
     uint8_t before[20], after[20];
     sds bytes = sdsempty();

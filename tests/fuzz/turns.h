@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* turns.h - for fuzzers that send requests to the server over sockets: a pair, one end of which is a
- * client's, and turns of the loop without waiting. */
+/* turns.h - for fuzzers that talk to the server over sockets: a socket pair with one end for the server,
+ * and turns of the event loop without waiting. */
 #pragma once
 
 #include <errno.h>
@@ -14,13 +14,13 @@ static void turnLoop(void) {
     for (int i = 0; i < 3; i++) aeProcessEvents(server_el, AE_ALL_EVENTS | AE_CALL_HOOKS | AE_DONT_WAIT);
 }
 
-/* Reads and discards the server's output. */
+/* Reads and drops the server's output. */
 static void turnDrain(int fd) {
     char bytes[4096];
     while (read(fd, bytes, sizeof bytes) > 0) continue;
 }
 
-/* ours: the server's end of the pair; the other end is returned. */
+/* Makes a socket pair. *ours is the server's connection; the client's end is returned. */
 static int socketTo(struct connection **ours) {
     int fds[2];
     int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds);
@@ -29,7 +29,7 @@ static int socketTo(struct connection **ours) {
     return fds[1];
 }
 
-/* False: the server has closed its end. */
+/* Sends bytes to the server; returns false if it has closed its end. */
 static bool turnSend(int fd, struct str bytes) {
     while (bytes.len) {
         ssize_t n = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* blocking.c - blocked clients, threads, timers, descriptors, jobs; for tests/unit/modules/blocking.tcl.
- * Calls of callbacks are noted in a log, which blocking.log shows and empties. */
+ * Callbacks are recorded in a log, which blocking.log returns and empties. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static int blockingReplyResult(ValkeyModuleCtx *ctx, int result) {
     return ValkeyModule_ReplyWithCString(ctx, why);
 }
 
-/* ---- The log: of the main thread ---- */
+/* ---- The log of the main thread ---- */
 
 static char notes[100][80];
 static int note_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* call.c - commands that a module runs, and what it replicates; for tests/unit/modules/call.tcl. */
+/* call.c - commands that a module runs and replicates; for tests/unit/modules/call.tcl. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

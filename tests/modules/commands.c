@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* commands.c - what a module declares about its commands, and what the server tells it about itself; for
- * tests/unit/modules/commands.tcl, with this server and 9.1.2. */
+/* commands.c - how a module describes its commands, and what it can find out about the server; for
+ * tests/unit/modules/commands.tcl, with our server and 9.1.2. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* configs.c - directives of modules; for tests/unit/modules/configs.tcl. Each setter and each apply
- * function notes that it was called.
+ * function records its calls.
  *
- * Arguments of the load: `unloaded` (without LoadConfigs), `fail` (OnLoad does), `null` (a string without
- * default), `vain` (invalid directives). */
+ * Arguments of the load: `unloaded` (without LoadConfigs), `fail` (OnLoad fails), `null` (a string
+ * without default), `vain` (invalid directives). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

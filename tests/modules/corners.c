@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* corners.c - rare and wrong uses of the module API. Notes are kept for corners.told.
+/* corners.c - rare and wrong uses of the module interface. corners.told returns notes about them.
  *
  * Arguments of the load: `fails` (it makes a type, a timer and a job, and is not loaded), `refuses` (its
  * directive refuses its own default). */

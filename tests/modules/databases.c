@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* databases.c - the database in which a module works after an event, in a thread, in a timer, and when a
- * call has ended. None of them selects its database before it writes. */
+/* databases.c - the database of a module after an event, in a thread, in a timer, after a call. None of
+ * them selects a database before it writes. */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine.c - scripting engines of a toy language, one for each name it is loaded with (NAME or NAME:ABI;
+/* engine.c - scripting engines of a toy language, one for each name of the load arguments (NAME or NAME:ABI;
  * without any: TOY; `leave`: they are not taken back). A text is lines; a library has a line before each
  * function:
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* events.c - a module that keeps a log of its events: events of the keyspace, of the server, of children;
- * messages, clients, the state of the server. */
+/* events.c - a log of all notifications: events of the keyspace, of the server, of children; messages,
+ * clients, the state of the server. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

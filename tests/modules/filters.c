@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* filters.c - command filters, hidden arguments, channels and databases that commands declare; for
- * tests/unit/modules/filters.tcl. */
+/* filters.c - command filters, arguments hidden from logs, and channels and databases that commands
+ * report; for tests/unit/modules/filters.tcl. */
 #include <string.h>
 
 #include "valkeymodule.h"

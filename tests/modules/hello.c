@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hello.c - the smallest module: what the head of valkeymodule.h shows. */
+/* hello.c - the smallest module, as shown at the head of valkeymodule.h. */
 #include "valkeymodule.h"
 
 static int helloReply(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* holding.c - commands of others that are held back: their clients are blocked from within an event of the
- * keyspace, and have their replies when they are let go. Keys that begin with "hold" are those that matter.
- */
+/* holding.c - a module that delays commands of other clients: it blocks them from within an event of the
+ * keyspace, and unblocks them later with their replies. It handles keys that begin with "hold". */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

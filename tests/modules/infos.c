@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* infos.c - sections of INFO, shared functions and load arguments; for tests/unit/modules/load.tcl.
  *
- * Loaded as `infos` it shows sections, as `infos NAME` it is a module of another name, which offers a
- * function "NAME.api"; `infos NAME USES` uses that of USES, too. `refuse` as the last argument: OnUnload
- * refuses. */
+ * Loaded as `infos` it shows sections; as `infos NAME` it is a module of that name, which exports a
+ * function "NAME.api"; `infos NAME USES` calls that of USES, too. With `refuse` as the last argument
+ * OnUnload refuses. */
 #include <string.h>
 
 #include "valkeymodule.h"

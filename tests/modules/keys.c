@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keys.c - all ways in which a module's command may declare which of its arguments are keys or channels:
- * the triple of CreateCommand, key specs, functions of its own, and mixtures. tests/unit/modules/keys.tcl
- * tests the effect for users with limited rights.
+/* keys.c - all ways in which a module's command declares keys and channels: the triple of CreateCommand,
+ * key specs, its own functions, and mixtures. tests/unit/modules/keys.tcl tests the effects on limited
+ * users.
  *
  * With arguments (FIRST LAST STEP, or BEGIN FIND and four numbers of one key spec) only the command
- * keys.odd is made. */
+ * keys.odd is created. */
 #include <strings.h>
 
 #include "valkeymodule.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nodes.c - other nodes, messages to them, slots. Its name has nine characters, so it has a number of its
- * own. */
+/* nodes.c - other nodes, messages to them, slots. The name has nine characters, so the module has a
+ * number of its own. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* opening.c - which function a module's symbol resolves to: functions that the server has under the same
- * name, memory that one library allocates and another frees, threads; for tests/unit/modules/opening.tcl. */
+/* opening.c - resolution of a module's symbols: functions that the server has under the same name,
+ * memory that one library allocates and another frees, threads; for tests/unit/modules/opening.tcl. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>

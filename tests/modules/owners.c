@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* owners.c - a module's own objects, and what other modules can do to them: timers, filters, commands,
- * shared functions. It is loaded twice, as NAME and as another one (loadmodule owners.so NAME), whose
- * objects are named to it by numbers. */
+/* owners.c - objects of one module that another module uses: timers, filters, commands, shared
+ * functions. It is loaded twice, as NAME and under another name (loadmodule owners.so NAME); objects of
+ * the other one are passed as numbers. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slots.c - a type whose values move with their slot, and the events that a module gets.
+/* slots.c - a type whose values move with their slot, and the events of such a migration.
  *
  * Arguments of the load: `aware` (slots may move), `silent` (its type writes no commands: it moves as a
  * dump). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* states.c - what functions of the interface do in certain states of the server: a replica, out of memory,
- * without a link, while something waits; tests/unit/modules/states.tcl brings it into them. */
+/* states.c - functions of the interface in particular states of the server: a replica, out of memory,
+ * without a link, with clients that wait; tests/unit/modules/states.tcl creates these states. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* strings.c - strings, memory, dictionaries and replies of the module API; for
- * tests/unit/modules/strings.tcl. A command replies its findings, so that two servers can be compared. */
+/* strings.c - strings, memory, dictionaries and replies of the module interface; for
+ * tests/unit/modules/strings.tcl. Each command replies its findings, so that two servers can be
+ * compared. */
 #include <string.h>
 
 #include "valkeymodule.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* types.c - data types of modules; for tests/unit/modules/types.tcl. Three types have the callbacks of
- * three versions of the struct: typesfull (5), typesmidd (3), typesbase (1). Calls are noted, and
- * types.events replies them.
+ * three versions of the struct: typesfull (5), typesmidd (3), typesbase (1). Calls are recorded and
+ * returned by types.events.
  *
  * Arguments of the load: "careful" checks for errors while it reads; "without" makes no types. */
 #include <ctype.h>

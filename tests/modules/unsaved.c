@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unsaved.c - a data type without callbacks for files; for tests/unit/modules/types.tcl. */
+/* unsaved.c - a data type that cannot be saved to files; for tests/unit/modules/types.tcl. */
 #include "valkeymodule.h"
 
 static ValkeyModuleType *type;

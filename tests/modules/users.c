@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* users.c - users of a module's own, checks of rights, authentication. Commands take names: of users that
- * were made here first, else of ACL users. */
+/* users.c - a module's own users, queries about users, authentication. Commands take names: of users
+ * made here first, else of the server's users. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* values.c - keys and their values through the module API; for tests/unit/modules/values.tcl. Every
- * command is one function, and its reply is the result: [return value, errno, output]. */
+/* values.c - keys and their values through the module interface; for tests/unit/modules/values.tcl.
+ * Every command calls one function and replies [what it returned, errno, its output]. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* faults.c - a library for LD_PRELOAD that lets chosen calls fail, for tests of full disks and worse.
+/* faults.c - a library for LD_PRELOAD that makes chosen calls fail, for tests of full disks and similar
+ * faults.
  *
- * The file named by FAULTS holds one line, read again at every call it is about:
+ * The file named by FAULTS holds one line, which is read again at every call that it may concern:
  *
  *     CALL ERRNO SKIP COUNT PATTERN          fsync 5 0 1 aof
  *
- * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short; below
- * 0: the call works, and takes so many milliseconds longer), when the path of the file concerned contains
- * PATTERN. Sockets, pipes and the log are never touched. CALL is one of open write fsync fdatasync rename
- * ftruncate fork close; or localtime_r, with the pattern "time": then the process aborts in there, while the
- * caller holds a lock. Calls are counted in the file beside it, FAULTS.seen, one byte each, so that processes
- * agree. */
+ * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short;
+ * negative: the call works, but takes that many milliseconds longer), if the path of the file contains
+ * PATTERN. Sockets, pipes and the log are never affected. CALL is one of open write fsync fdatasync
+ * rename ftruncate fork close; or localtime_r, with the pattern "time": then the process aborts inside
+ * it, while the caller holds a lock. Calls are counted in the file FAULTS.seen, one byte each, so that
+ * all processes count together. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,7 +40,7 @@ static int readPlan(char *call, int *error, int *skip, int *count, char *pattern
     return n > 0 && sscanf(line, "%15s %d %d %d %127s", call, error, skip, count, pattern) == 5;
 }
 
-/* The number of earlier calls. */
+/* Returns how many calls there were before this one. */
 static int countCall(void) {
     char path[512];
     struct stat st;
@@ -52,7 +53,7 @@ static int countCall(void) {
     return (int)st.st_size - 1;
 }
 
-/* Shall this call fail? *error is with what. */
+/* Returns whether this call has to fail; *error is the errno. */
 static int faultsCallFails(const char *name, const char *path, int *error) {
     char call[16], pattern[128];
     int skip, count;
@@ -65,7 +66,7 @@ static int faultsCallFails(const char *name, const char *path, int *error) {
     return 0;
 }
 
-/* The path of a regular file or folder, or NULL. */
+/* Returns the path of a regular file or folder, or NULL. */
 static const char *pathOf(int fd, char *room, size_t size) {
     struct stat st;
     char link[64];

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* heat.c - an example of a module: it counts recently popular members.
+/* heat.c - an example of a module: which members are in demand at the moment.
  *
- * A key counts how often its members are added, and after each half-life a count is worth half. This finds
- * trending articles, noisy clients or popular searches without a clean-up of old counts.
+ * A key counts how often its members are used, and old uses fade: after each half-life a count is worth
+ * half. This finds trending articles, noisy clients and popular searches without cleaning up old counts.
  *
- *     HEAT.ADD key member [WEIGHT w] [AT unix-ms] [HALFLIFE ms]   replies its current heat
- *     HEAT.GET key member                                         replies its current heat, or nil
- *     HEAT.TOP key [count]                                        replies [member, heat] of the hottest (10), in order
- *     HEAT.COOL key threshold                                     removes colder members; replies their number
+ *     HEAT.ADD key member [WEIGHT w] [AT unix-ms] [HALFLIFE ms]   its heat now
+ *     HEAT.GET key member                                         its heat now, or nil
+ *     HEAT.TOP key [count]                                        [member, heat] of the hottest (10), the hottest first
+ *     HEAT.COOL key threshold                                     removes colder members; how many these were
  *
- *     heat.half-life      ms, for keys that are created from now on     (3600000)
- *     heat.sweep-seconds  how often the coldest are removed; 0: never   (0)
+ *     heat.half-life      ms, for new keys                                (3600000)
+ *     heat.sweep-seconds  how often the coldest are removed; 0: never           (0)
  *
- * It shows a data type (saved, rewritten, copied, measured, digested), commands with descriptions,
- * directives, a timer, and replication of results that depend on the clock. Compile it with `make`, load it
- * with `loadmodule /path/heat.so`; docs/modules.md has the rest.
+ * It shows a data type (saved, rewritten, copied, measured, digested), commands with documentation,
+ * directives, a timer, and replication of commands that depend on the clock. Compile it with `make`,
+ * load it with `loadmodule /path/heat.so`; docs/modules.md explains the rest.
  *
- * The idea: counts are never reduced. All counts of a key refer to one moment in the past (`since`), and
- * later additions have a larger weight: 2 to the power of the number of half-lives between. So the order of
- * members never changes, and the current heat is one multiplication. When the factor gets large, `since` is
- * advanced. */
+ * The idea: counts are never decreased. All counts of a key refer to one time in the past (`since`), and
+ * later uses weigh more, by 2 to the power of the half-lives between. The order of members never
+ * changes, and the heat now is one multiplication away. When the factor becomes large, `since` is moved
+ * forward. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #include "valkeymodule.h"
 
 #define HALF_LIVES_MAX 500 /* 2^500 is far from the largest double */
-#define SWEEP_KEYS     100 /* approximate number of keys per tick of the timer */
+#define SWEEP_KEYS     100 /* keys checked per run of the timer, roughly */
 #define TOP_DEFAULT    10
 #define COLD           0.01 /* the timer removes members below this */
 
@@ -51,7 +51,7 @@ static struct heat *heatCreate(long long since, long long half_life_ms) {
     return h;
 }
 
-/* Returns the count of a member, and creates it if necessary. */
+/* Returns the count of a member, which is created if necessary. */
 static double *countOf(struct heat *h, const char *member, size_t len) {
     double *count = ValkeyModule_DictGetC(h->counts, (void *)member, len, NULL);
     if (count) return count;
@@ -84,7 +84,7 @@ static void heatFree(void *value) {
     ValkeyModule_Free(h);
 }
 
-/* Returns the factor from a count as of `since` to its heat at a time; 1 / factor converts back. */
+/* Returns the factor from counts as of `since` to that time; 1 / factor leads back. */
 static double factorAt(const struct heat *h, long long ms) {
     return exp2((double)(h->since - ms) / (double)h->half_life);
 }
@@ -119,8 +119,8 @@ static void heatSave(ValkeyModuleIO *io, void *value) {
     forEach(h, saveCount, io);
 }
 
-/* Any of these calls may fail: the file may end early, or the bytes may come from a client (RESTORE). NULL
- * reports the error. */
+/* Loads a value. Any of these calls may fail: the file may be truncated, or the bytes may come from a
+ * client (RESTORE). NULL reports an error. */
 static void *heatLoad(ValkeyModuleIO *io, int encver) {
     if (encver != 0) return NULL;
     long long since = ValkeyModule_LoadSigned(io), half_life_ms = ValkeyModule_LoadSigned(io);
@@ -140,7 +140,7 @@ static void *heatLoad(ValkeyModuleIO *io, int encver) {
     return h;
 }
 
-/* Formats a double as text that reads back as the same number. */
+/* Writes a double as text from which the same double can be read. */
 static int doubleText(char text[32], double value) {
     return snprintf(text, 32, "%.17g", value);
 }
@@ -192,7 +192,7 @@ static size_t heatMemory(const void *value) {
     forEach(value, measureCount, &bytes);
     return bytes;
 }
-/* The server frees values with an effort from 64 on in the background. */
+/* Returns the effort of freeing; from 64 on the value is freed in the background. */
 static size_t heatEffort(ValkeyModuleString *key, const void *value) {
     (void)key;
     return ValkeyModule_DictSize(((const struct heat *)value)->counts);
@@ -200,7 +200,8 @@ static size_t heatEffort(ValkeyModuleString *key, const void *value) {
 
 /* ---- Commands ---- */
 
-/* Returns the key's value, or NULL if there is none. For another type it replies an error and clears *ok. */
+/* Returns the key's value, or NULL if there is none. For another type it replies an error and sets *ok
+ * to false. */
 static struct heat *valueOf(ValkeyModuleCtx *ctx, ValkeyModuleKey *key, int *ok) {
     *ok = 1;
     if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_EMPTY) return NULL;
@@ -210,7 +211,8 @@ static struct heat *valueOf(ValkeyModuleCtx *ctx, ValkeyModuleKey *key, int *ok)
     return NULL;
 }
 
-/* Parses the options after the member, which come in pairs. On false an error has been replied. */
+/* Reads the options after the member, which come in pairs. After an error it has replied, and returns
+ * false. */
 static int readOptions(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, double *weight,
                        long long *at, long long *half_life_ms) {
     for (int i = 3; i < argc; i += 2) {
@@ -249,7 +251,8 @@ static int addCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
     size_t len;
     const char *member = ValkeyModule_StringPtrLen(argv[2], &len);
     double now = heatAdd(h, member, len, weight, at);
-    /* Replicas and the append-only file get a command that is independent of their clock and directives. */
+    /* Replicas and the append-only file get a command that does not depend on their clock and
+     * directives. */
     char text[32];
     doubleText(text, weight);
     ValkeyModule_Replicate(ctx, "HEAT.ADD", "ssccclcl", argv[1], argv[2], "WEIGHT", text, "AT", at,
@@ -276,7 +279,7 @@ struct place {
 };
 static void notePlace(void *priv, const char *member, size_t len, double *count) {
     struct place **next = priv;
-    char *copy = ValkeyModule_Alloc(len + 1); /* the iterator owns a member until its next step */
+    char *copy = ValkeyModule_Alloc(len + 1); /* a member is valid until the iterator's next step */
     memcpy(copy, member, len);
     *(*next)++ = (struct place){copy, len, *count};
 }
@@ -314,8 +317,9 @@ static int topCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
     return VALKEYMODULE_OK;
 }
 
-/* Returns the number of colder members, which it removes. A key without members is deleted. */
-static long long cool(ValkeyModuleKey *key, struct heat *h, double threshold) {
+/* Removes the members below the threshold and returns how many there were. A key without members is
+ * deleted. */
+static long long heatRemoveColder(ValkeyModuleKey *key, struct heat *h, double threshold) {
     double limit = threshold / factorAt(h, ValkeyModule_Milliseconds()), *count;
     long long before = (long long)ValkeyModule_DictSize(h->counts);
     size_t len;
@@ -353,7 +357,7 @@ static int coolCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
 
 static void sweepKey(ValkeyModuleCtx *ctx, ValkeyModuleString *name, ValkeyModuleKey *key, void *priv) {
     (void)key;
-    ValkeyModuleDict *names = priv; /* keys must not change during a scan */
+    ValkeyModuleDict *names = priv; /* a scan must not change keys */
     ValkeyModule_DictSet(names, name, NULL);
     (void)ctx;
 }
@@ -365,7 +369,7 @@ static void heatSweepKeys(ValkeyModuleCtx *ctx, void *data) {
     timer_runs = 0;
     startTimer(ctx); /* a timer fires once */
     if (ValkeyModule_GetContextFlags(ctx) & VALKEYMODULE_CTX_FLAGS_REPLICA)
-        return; /* only the primary removes members */
+        return; /* the primary does that */
     ValkeyModuleDict *names = ValkeyModule_CreateDict(NULL);
     int more = 1;
     while (more && ValkeyModule_DictSize(names) < SWEEP_KEYS)
@@ -402,7 +406,7 @@ static int setNumber(const char *name, long long value, void *priv, ValkeyModule
     *(long long *)priv = value;
     return VALKEYMODULE_OK;
 }
-/* Called after CONFIG SET, but not while the module is loaded. */
+/* Called after CONFIG SET, but not while the module loads. */
 static int applyPeriod(ValkeyModuleCtx *ctx, void *priv, ValkeyModuleString **err) {
     (void)priv, (void)err;
     startTimer(ctx);
@@ -411,10 +415,11 @@ static int applyPeriod(ValkeyModuleCtx *ctx, void *priv, ValkeyModuleString **er
 
 /* ---- Loading and unloading ---- */
 
-/* Describes a command for COMMAND DOCS, COMMAND INFO and ACL: which arguments are keys, and how it accesses
- * them. */
-static int describe(ValkeyModuleCtx *ctx, const char *name, const char *summary, const char *category,
-                    int arity, uint64_t key_flags, ValkeyModuleCommandArg *args) {
+/* Describes a command for COMMAND DOCS, COMMAND INFO and ACLs: which arguments are keys, and how they
+ * are used. */
+static int heatDescribeCommand(ValkeyModuleCtx *ctx, const char *name, const char *summary,
+                               const char *category, int arity, uint64_t key_flags,
+                               ValkeyModuleCommandArg *args) {
     ValkeyModuleCommandKeySpec keys[] = {{.flags = key_flags,
                                           .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX,
                                           .bs.index.pos = 1,
@@ -467,7 +472,7 @@ static int makeDirectives(ValkeyModuleCtx *ctx) {
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "heat", 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
-    /* heatLoad checks IsIOError, and a dataset may be loaded beside another. */
+    /* heatLoad checks IsIOError, and the module allows loading a dataset beside the current one. */
     ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                            VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD |
                                            VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION);
@@ -493,7 +498,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     return VALKEYMODULE_OK;
 }
 
-/* Called at shutdown only, as the server does not unload a module that has a data type or a timer. */
+/* The server never unloads a module with a data type or a timer, but it calls this when it ends. */
 int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
     (void)ctx;
     ValkeyModule_ScanCursorDestroy(sweep_cursor);

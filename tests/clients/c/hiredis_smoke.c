@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hiredis, the C client that many others use: one context that waits for each reply, pipelines, scripts,
- * messages, big values, an interrupted connection, and the asynchronous interface on libevent. PORT and
- * RESTART (a command) come from the environment; prints its checks, and ends at the first difference. */
+/* hiredis_smoke.c - tests of hiredis, on which many clients are built: one context that waits for each
+ * reply, pipelines, scripts, messages, large values, an interrupted connection, and the asynchronous
+ * interface on libevent. PORT and RESTART (a command) come from the environment. It prints each passed
+ * test and ends at the first difference. */
 #include <hiredis/adapters/libevent.h>
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
@@ -139,7 +140,7 @@ static void onCount(redisAsyncContext *a, void *reply, void *expected) {
 static void onMessage(redisAsyncContext *a, void *reply, void *priv) {
     (void)priv;
     redisReply *r = reply;
-    if (!r) return; /* the end of the connection */
+    if (!r) return; /* the connection has ended */
     if (strcmp(r->element[0]->str, "subscribe") == 0) {
         redisAsyncCommand(publisher, NULL, NULL, "PUBLISH async %s", "now");
     } else if (++async_messages == 1) {
