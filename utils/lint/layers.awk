@@ -91,7 +91,10 @@ FNR == 1 {
 
 /^#pragma once/ { once = 1 }
 
-FNR <= 15 && match($0, /Part of [a-z0-9_]+\.h/) && (folder_here "/" substr($0, RSTART + 8, RLENGTH - 8)) in exists { part_of = 1 }
+FNR <= 15 && match($0, /Part of [a-z0-9_\/]+\.h/) {
+    header = substr($0, RSTART + 8, RLENGTH - 8)
+    if (header in exists || (folder_here "/" header) in exists) part_of = 1
+}
 
 /^[ \t]*#[ \t]*include[ \t]+["<]/ {
     split($0, quoted, /["<>]/)

@@ -6,7 +6,7 @@
 #include "data/keyspace/keyspace.h"
 
 #include "base/assert.h"
-#include "data/keyspace/volatile_keys.h"
+#include "data/keyspace/keyspace_private.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/type.h"
 

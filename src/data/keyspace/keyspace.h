@@ -4,16 +4,16 @@
  *     struct db ──▶ struct keyspace ─┬─ keys, slots   struct object by key, owned: one table, or in a cluster
  *     (a number)    (the contents)   │                one for each slot (slot_tables.h)
  *                                    ├─ hidden        slots whose keys are not shown (hidden_slots.h)
- *                                    ├─ expires       the keys with an expiry (volatile_keys.h)
+ *                                    ├─ expires       the keys with an expiry (keyspace_private.h)
  *                                    └─ inner         what types keep over all their values here
  *
  * The hash of a key contains its slot, which is therefore computed once:
  *
- *     | 50 bits of hashBytes | slot: 14 |      a table salts all of it; positions are the upper bits of the product
+ *     | 50 bits of hashBytes | slot: 14 |     a table salts it all; positions are upper bits of the product
  *
  * A server without a cluster pays one test for the tables of slots.
  *
- * Invariant: `expires` is as volatile_keys.h describes it, and the types know each value that is here
+ * Invariant: `expires` is as keyspace_private.h describes it, and the types know each value that is here
  * (onAdded, onRemoved in type.h), once. keyspaceVerify asserts this.
  *
  * A keyspace is complete in itself: one can be filled beside that of a database and then take its place

@@ -2,10 +2,10 @@
 /* slot_tables.h - one hash table for each slot of a cluster, and the number of entries in all of them.
  *
  *     struct slotTables ─┬─ used         in all tables
- *                        ├─ group_used   in 64 slots each: to find the n-th entry, or the next slot that has any,
- *                        │               without looking at 2^14 tables
- *                        ├─ descriptors  of the tables, 128 KB: where the bucket of a key is; a table that has only
- *                        │               one bucket need not be read to find something
+ *                        ├─ group_used   in 64 slots each: to find the n-th entry, or the next slot that
+ *                        │               has any, without looking at 2^14 tables
+ *                        ├─ descriptors  of the tables, 128 KB: where the bucket of a key is; a table
+ *                        │               with only one bucket need not be read to find something
  *                        └─ tables       by slot; one that has never had an entry is all zeros
  *
  * The caller passes the slot. Entries are added and removed through these functions, which count them; the
@@ -25,10 +25,10 @@
 struct slotTables {
     const struct hashtableType *type;
     uint64_t used;
-    struct hiddenSlots *hidden; /* where slotTablesResize continues */
-    int resize_slot;            /* of all tables */
-    uint32_t salt;              /* derived from the salt */
-    uint64_t salt_factor;       /* and what it stands for */
+    struct hiddenSlots *hidden; /* NULL: none; the caller's */
+    int resize_slot;            /* where slotTablesResize continues */
+    uint32_t salt;              /* of all tables */
+    uint64_t salt_factor;       /* derived from the salt */
     uint64_t group_used[SLOT_GROUPS];
     uint64_t descriptors[KEY_SLOTS];
     struct hashtable tables[KEY_SLOTS];

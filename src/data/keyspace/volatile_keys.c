@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* volatile_keys.c - see volatile_keys.h. */
-#include "data/keyspace/volatile_keys.h"
-
+/* volatile_keys.c - which keys of a keyspace have an expiry. Part of keyspace_private.h. */
 #include "base/assert.h"
+#include "data/keyspace/keyspace_private.h"
 #include "data/lifetime/lazyfree.h"
 
 #define ALL_MIN       128 /* fewer keys always have a table, which costs nothing: their shares change quickly */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* expire.c - active expiry: deletes keys that have expired although no command looks them up. Part of db.h.
+/* expire.c - active expiry: deletes keys that have expired although no command looks them up.
+ * Part of data/keyspace/db.h.
  *
  * Each cycle walks the table of keys with an expiry by a scan cursor, a few buckets at a time. It continues
  * in a database while the share of expired keys it meets stays above a tenth and the time budget lasts. The

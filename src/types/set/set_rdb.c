@@ -2,7 +2,7 @@
 /* set_rdb.c - sets in files (part of rdb_hooks.h).
  *
  *     intset, listpack   its bytes
- *     set                number of members and the members (also of a listpack, for versions without listpacks)
+ *     set                number of members and the members (and listpacks, for versions without them)
  */
 #include "base/zmalloc.h"
 #include "data/rdb/rewrite.h"

@@ -8,7 +8,7 @@
  *
  *     listpack       member, score, member, score ...                  small sets; zset_listpack.c
  *     struct zset    | skiplist head: 272 | member index: 48 |         all others; zset_skiplist.c
- *     zbtree         | packed B+ tree |                                all others with zset-index btree; zset_btree.c
+ *     zbtree         | packed B+ tree |                          the same with zset-index btree; zset_btree.c
  *
  * An encoding is a table of functions. A call through it costs an indirect jump, so hot paths do not make one
  * per element: what walks over many elements there (emit, extent, eraseRange) is itself a function of the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* volatile_keys.h - which keys of a keyspace have an expiry.
+/* keyspace_private.h - which keys of a keyspace have an expiry.
  *
  *     few have one     a table of their own beside that of all keys
  *     most have one    no table: the search goes through all keys, of which every second or so has an expiry
