@@ -91,7 +91,7 @@ void geoText(uint64_t hash, char out[12]) {
     static const char alphabet[] = "0123456789bcdefghjkmnpqrstuvwxyz";
     uint64_t standard = geohashEncodeWith(geoDecode(hash), 90);
     for (int i = 0; i < 10; i++) out[i] = alphabet[standard >> (GEO_BITS - 5 * (i + 1)) & 31];
-    out[10] = alphabet[0]; /* 52 bits make ten characters and two bits; the last character says nothing */
+    out[10] = alphabet[0]; /* 52 bits make ten characters and two bits; the last character is constant */
     out[11] = 0;
 }
 
@@ -108,6 +108,7 @@ double geoDistance(struct geoPoint a, struct geoPoint b) {
 
 struct geoPoint geoMean(const struct geoPoint *points, size_t count) {
     double x = 0, y = 0, z = 0;
+    debugAssert(count > 0);
     for (size_t i = 0; i < count; i++) {
         double lon = geohashRadians(points[i].lon), lat = geohashRadians(points[i].lat);
         x += cos(lat) * cos(lon);

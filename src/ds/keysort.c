@@ -76,6 +76,7 @@ static void keysortSwapKeys(struct sortKey *a, struct sortKey *b) {
 void keysortSelect(struct sortKey *keys, size_t count, size_t first, keysortTie *tie, void *priv) {
     struct order o = {tie, priv};
     int64_t low = 0, high = (int64_t)count, want = (int64_t)first;
+    serverAssert(first <= count);
     while (low < want && want < high) {
         struct sortKey pivot = keys[low + (int64_t)randomBelow((uint64_t)(high - low))];
         int64_t i = low, j = high - 1;

@@ -527,6 +527,7 @@ void raxStart(struct raxIterator *it, const struct rax *r) {
 
 bool raxSeek(struct raxIterator *it, const char *op, struct str key) {
     bool equal = op[0] == '=' || op[1] == '=';
+    debugAssert(strchr("^$=<>", op[0]));
     switch (op[0]) {
     case '^': return raxSeekEnd(it, false);
     case '$': return raxSeekEnd(it, true);

@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
+
 #define POSITION_BITS     48
 #define POSITION_END      (1ULL << POSITION_BITS)
 #define SCAN_CURSOR_END   (1ULL << 53)
@@ -31,6 +33,7 @@ struct scanCursor {
 
 /* Reads a client's cursor (below SCAN_CURSOR_END) over a table of `homes` homes, at least one. */
 static inline struct scanCursor scanCursorRead(uint64_t cursor, uint64_t homes) {
+    debugAssert(homes > 0);
     unsigned level = (unsigned)(cursor >> POSITION_BITS), fitting = 63 - (unsigned)__builtin_clzll(homes);
     if (fitting > 31) fitting = 31;
     if (!cursor || level >= fitting + SCAN_LEVELS_APART) return (struct scanCursor){fitting, 0};
