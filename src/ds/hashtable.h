@@ -178,7 +178,7 @@ static inline uint64_t hashtableDescriptor(const hashtable *ht) {
     if (ht->bits || ht->one.tail || ht->one.buckets > UINT16_MAX) return DESCRIPTOR_LARGE;
     return (uint64_t)ht->one.buckets << 48 | (uintptr_t)ht->one.table;
 }
-static inline bool descriptorIsSingle(uint64_t descriptor) {
+static inline bool hashtableDescriptorIsSingle(uint64_t descriptor) {
     return descriptor >> 48 == 1;
 }
 /* A position is the hash multiplied by this factor, which is odd. */
@@ -192,7 +192,7 @@ void *hashtableFindSingle(const struct hashtableType *type, uint64_t descriptor,
 void *hashtablePeekSingle(uint64_t descriptor, uint64_t salt_factor, uint64_t hash);
 /* Like hashtablePrefetchBucket, by a descriptor, which is neither 0 nor DESCRIPTOR_LARGE. The home is
  * computed from the position, with rare rounding errors. */
-static inline void hashtablePrefetchOutlined(uint64_t descriptor, uint64_t salt_factor, uint64_t hash) {
+static inline void hashtablePrefetchByDescriptor(uint64_t descriptor, uint64_t salt_factor, uint64_t hash) {
     uint64_t home = (uint64_t)((unsigned __int128)(hash * salt_factor) * (descriptor >> 48) >> 64);
     __builtin_prefetch((const char *)(uintptr_t)(descriptor << 16 >> 16) + home * 64);
 }

@@ -489,16 +489,16 @@ static void testTightTables(void **state) {
 /* Searches by the descriptor find the same entries, and prefetch a bucket of the table. */
 static void findByDescriptor(hashtable *ht, uint64_t ids) {
     uint64_t descriptor = hashtableDescriptor(ht), factor = hashtableSaltFactor(ht->salt);
-    assert_int_equal(descriptorIsSingle(descriptor), hashtableSlots(ht) == SLOTS);
+    assert_int_equal(hashtableDescriptorIsSingle(descriptor), hashtableSlots(ht) == SLOTS);
     assert_int_equal(descriptor == 0, hashtableSlots(ht) == 0);
-    for (uint64_t id = 0; descriptorIsSingle(descriptor) && id < ids; id++) {
+    for (uint64_t id = 0; hashtableDescriptorIsSingle(descriptor) && id < ids; id++) {
         struct str key = keyOfId(&id);
         uint64_t hash = hashtableHash(ht, key);
         assert_ptr_equal(hashtableFindSingle(ht->type, descriptor, factor, key, hash), model[id]);
         assert_ptr_equal(hashtablePeekSingle(descriptor, factor, hash), hashtablePeek(ht, hash));
     }
     for (uint64_t id = 0; descriptor > DESCRIPTOR_LARGE && id < ids; id++) {
-        hashtablePrefetchOutlined(descriptor, factor, hashtableHash(ht, keyOfId(&id)));
+        hashtablePrefetchByDescriptor(descriptor, factor, hashtableHash(ht, keyOfId(&id)));
     }
 }
 
@@ -522,7 +522,7 @@ static void testDescriptors(void **state) {
     /* A single bucket with a tail has no descriptor: entries in the tail would not be found. */
     hashtablePause(&ht);
     hashtableTestFill(&ht, 0, 40);
-    assert_false(descriptorIsSingle(hashtableDescriptor(&ht)));
+    assert_false(hashtableDescriptorIsSingle(hashtableDescriptor(&ht)));
     hashtableResume(&ht);
     endModel(&ht);
 }

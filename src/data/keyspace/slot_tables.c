@@ -38,8 +38,8 @@ void slotTablesPrefetch(const struct slotTables *st, int slot, uint64_t hash) {
         if (descriptor) hashtablePrefetchBucket(&st->tables[slot], hash); /* such tables are few */
         return;
     }
-    hashtablePrefetchOutlined(descriptor, st->salt_factor, hash);
-    if (descriptorIsSingle(descriptor)) return;
+    hashtablePrefetchByDescriptor(descriptor, st->salt_factor, hash);
+    if (hashtableDescriptorIsSingle(descriptor)) return;
     __builtin_prefetch(&st->tables[slot]);
     __builtin_prefetch((const char *)(&st->tables[slot] + 1) - 1); /* the head may lie on two lines */
 }
