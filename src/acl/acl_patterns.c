@@ -2,7 +2,7 @@
 /* acl_patterns.c - see acl_patterns.h.
  *
  *     "app:*" "app:x:*" "queue" "[ab]?*"     -->   names     queue               sorted
- *                                                  begins    app:                sorted, none is a prefix of another
+ *                                                  begins    app:                sorted, none begins another
  *                                                  globs     [ab]?*
  *
  * A prefix that begins with a shorter one is left out. So if a prefix matches a name, it is the last one that

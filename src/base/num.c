@@ -49,14 +49,14 @@ static const uint64_t powers_of_10[] = {1,
                                         10000000000000000000u};
 
 /* 1233 / 4096 is just above log10(2): the number of bits of v gives that of its digits, or one too many. */
-unsigned digits10(uint64_t v) {
+unsigned numCountDigits(uint64_t v) {
     unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
     unsigned guess = bits * 1233 >> 12;
     return guess + (v >= powers_of_10[guess]) + (v == 0);
 }
 
 unsigned ull2string(char *dst, uint64_t v) {
-    unsigned len = digits10(v);
+    unsigned len = numCountDigits(v);
     char *p = dst + len;
     *p = '\0';
     while (v >= 100) {

@@ -13,7 +13,7 @@
 #define LONG_DOUBLE_STR_SIZE (5 * 1024)
 
 /* Returns the number of decimal digits of v. */
-unsigned digits10(uint64_t v);
+unsigned numCountDigits(uint64_t v);
 /* Write v in decimal and a NUL to dst (LONG_STR_SIZE is always enough) and return the length. */
 unsigned ll2string(char *dst, int64_t v);
 unsigned ull2string(char *dst, uint64_t v);

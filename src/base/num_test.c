@@ -32,7 +32,7 @@ static void checkLl(int64_t v) {
 static void checkUll(uint64_t v) {
     char expected[32], text[LONG_STR_SIZE];
     int n = snprintf(expected, sizeof(expected), "%llu", (unsigned long long)v);
-    assert_int_equal(digits10(v), n);
+    assert_int_equal(numCountDigits(v), n);
     assert_int_equal(ull2string(text, v), n);
     assert_string_equal(text, expected);
     uint64_t back = ~v;

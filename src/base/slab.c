@@ -11,7 +11,7 @@
  *
  *     a class           current: the one slab that is allocated from, until it has nothing left
  *                       bins:    the others with free allocations, by quarters of fullness; the next one is
- *                                of the fullest bin, so that sparse slabs run empty. Full slabs are in no list.
+ *                                of the fullest bin, so that sparse slabs run empty. Full ones are in no list
  *     the pool          slabs of no class: dirty (with their pages, newest first) and clean (without)
  *
  * The idea: no step of an allocation has to check for other threads, because only one thread allocates. Its

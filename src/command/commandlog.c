@@ -95,8 +95,8 @@ static void commandlogAddIfOver(enum commandlogType type, struct client *c, stru
 }
 
 static uint64_t commandlogRequestBytes(const struct client *c) {
-    uint64_t bytes = 3 + digits10((uint64_t)c->argc);
-    for (int i = 0; i < c->argc; i++) bytes += 5 + digits10(c->argv[i].len) + c->argv[i].len;
+    uint64_t bytes = 3 + numCountDigits((uint64_t)c->argc);
+    for (int i = 0; i < c->argc; i++) bytes += 5 + numCountDigits(c->argv[i].len) + c->argv[i].len;
     return bytes;
 }
 

@@ -2,9 +2,9 @@
 /* io_client.h - a client whose connection belongs to an I/O thread.
  *
  *     on the main thread   c->conn is the connection; the main thread polls, reads and writes it
- *     offloaded            c->conn is the ioClient (CLIENT_OFFLOADED), a connection of a type that only passes
- *                          messages to the thread; the thread has the real one in its own loop, reads and parses
- *                          what comes (io_input.h) and sends the replies that it is given
+ *     offloaded            c->conn is the ioClient (CLIENT_OFFLOADED), a connection that only passes messages
+ *                          to the thread; the thread has the real one in its own loop, reads and
+ *                          parses what comes (io_input.h) and sends the replies that it is given
  *
  *     thread ── bytes read ──▶ main    of an incomplete request: how many, for limits and accounting
  *     thread ── input ──▶ main         one at a time: the next is read when this one has been given
@@ -21,8 +21,9 @@
  *   2. A client has at most one input: the thread has it, or it is on its way, or it is ioClient.input.
  *   3. An ioClient outlives its client: a client that is freed leaves it with client == NULL, and it is freed
  *      when the thread has closed the connection.
- *   4. A connection returns to the main thread only between turns, when no turn has any of its requests. After
- *      a recall was sent, the thread gets no more messages about it except to close it: output and input wait.
+ *   4. A connection returns to the main thread only between turns, when no turn has any of its requests.
+ *      After a recall was sent, the thread gets no more messages about it except to close it: output and
+ *      input wait.
  *   5. Messages of one thread arrive in the order in which things happened. Between clients of different
  *      threads there is no order: a client may look connected to another one after it has gone. */
 #pragma once

@@ -22,7 +22,8 @@ struct prefetchState {
     uint64_t notes[5]; /* for the type's use; undefined until it has written them */
 };
 
-/* What a command will look for in a value; read by prefetch hooks. It is a part of the command's request. */
+/* Describes what a command will look for in a value; prefetch hooks read it. It is a part of the command's
+ * request. */
 struct prefetchRequests {
     unsigned parts;    /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/cmd_spec.h) */
     struct str member; /* to be looked up in the value; ptr NULL: none */

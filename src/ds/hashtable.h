@@ -172,7 +172,7 @@ void *hashtablePeek(const hashtable *ht, uint64_t hash);
  * lookup does not read the struct. It must be taken anew after each call that may resize the table: all
  * functions but finding and replacing.
  *
- *     | buckets: 16 | the array's address: 48 |       0: no array; DESCRIPTOR_LARGE: the struct must be read */
+ *     | buckets: 16 | the array's address: 48 |       0: no array; DESCRIPTOR_LARGE: read the struct */
 #define DESCRIPTOR_LARGE 1
 static inline uint64_t hashtableDescriptor(const hashtable *ht) {
     if (ht->bits || ht->one.tail || ht->one.buckets > UINT16_MAX) return DESCRIPTOR_LARGE;

@@ -6,7 +6,7 @@
  *          | 9 tags   | overflow  | slot 0  | slot 1  | ... | slot 8  |      tag 0: the slot is empty
  *
  *     overflow:  | far: 1 | count: 7 |
- *     slot:      48 bits, an entry's address; it is a multiple of 8, so the low 3 bits are free for other data
+ *     slot:      48 bits, an entry's address; it is a multiple of 8, so its low 3 bits are free
  *
  * A tag and these 3 bits are the low 11 bits of the position that gave the entry its home; see
  * hashtable_private.h. Functions here only store and return them.

@@ -34,7 +34,7 @@ static void keysortSortRun(const struct order *o, struct sortKey *k, size_t n) {
     }
 }
 
-/*     tmp:  | left .. |   k:  | (space of left) | right .. |   merged from the front of k, never past right */
+/*     tmp:  | left .. |   k:  | (space of left) | right .. |   merged from the front of k on */
 static void keysortMerge(const struct order *o, struct sortKey *k, size_t half, size_t n,
                          struct sortKey *tmp) {
     memcpy(tmp, k, half * sizeof *k);

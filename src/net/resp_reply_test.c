@@ -2,7 +2,7 @@
 /* resp_reply_test.c - the reply reader on every type of RESP2 and RESP3, cut at every byte, nested to the
  * limit, malformed and random; and the header writer, read back.
  *
- *     bytes -> respReadReply() -> respReplyTestDump() "[:1 $\"a\" {+k => _}]" -> compared with what is expected
+ *     bytes -> respReadReply() -> respReplyTestDump() "[:1 $\"a\" {+k => _}]" -> compared
  *
  * Every input is copied to an allocation of its exact size,
  * so that the sanitizer sees a read past the end. */

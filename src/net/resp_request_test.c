@@ -2,7 +2,7 @@
 /* resp_request_test.c - the request parser against what valkey-server 9.1.2 was seen to do, fed whole, split
  * at every byte, and byte by byte; limits, big arguments, cost, random round trips and random garbage.
  *
- *     stream -> respRequestTestFeed(): plays the client's input, in pieces -> parser -> transcript "(SET|key|v)(GET|key)"
+ *     stream -> respRequestTestFeed(): input in pieces -> parser -> transcript "(SET|key|v)(GET|key)"
  *
  * respRequestTestFeed() moves the bytes to a new allocation of exactly their size before each call, so that
  * the sanitizer sees a read past the end and stale pointers. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* server_events.h - events about the server as a whole, for modules.
  *
- *     any module of ours ──▶ serverEvent(kind, which, data) ──▶ the sink, when somebody subscribes to that kind
+ *     a part of the server ──▶ serverEvent(kind, which, data) ──▶ the sink, when it has subscribers
  *
  * Without subscribers an event costs a load and a test. Events are reported in the process in which they
  * happen: those of a background save by the child. */

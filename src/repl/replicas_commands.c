@@ -2,9 +2,9 @@
 /* replicas_commands.c - the commands of replicas: REPLCONF, SYNC, PSYNC. Part of replicas.h.
  *
  *     REPLCONF option value ...   is stored with the connection, in order, up to the first error
- *     PSYNC id offset             sends the stream from there on when this history has that place: +CONTINUE
- *                                 otherwise a snapshot first, on this connection...                +FULLRESYNC
- *                                 ...or on another one                                        +DUALCHANNELSYNC
+ *     PSYNC id offset             sends the stream from there on when this history has that place
+ *                                 (+CONTINUE), otherwise a snapshot first, on this connection
+ *                                 (+FULLRESYNC) or on another one (+DUALCHANNELSYNC)
  *     SYNC                        sends a snapshot: to old replicas, tools and that other connection */
 #include "base/log.h"
 #include "base/num.h"

@@ -110,7 +110,7 @@ void absentFeaturesReport(void) {
 }
 
 void absentFeaturesRegister(void) {
-    union value {
+    union absentValue {
         bool b;
         int64_t i;
         sds s;
@@ -119,7 +119,7 @@ void absentFeaturesRegister(void) {
     for (size_t i = 0; i < COUNT(features); i++) {
         for (size_t j = 0; j < features[i].count; j++) {
             struct configDirective *d = &features[i].directives[j];
-            if (d->type != CONFIG_TYPE_SPECIAL && !d->var.b) d->var.b = zcalloc(1, sizeof(union value));
+            if (d->type != CONFIG_TYPE_SPECIAL && !d->var.b) d->var.b = zcalloc(1, sizeof(union absentValue));
         }
         configRegister(features[i].directives, features[i].count);
     }

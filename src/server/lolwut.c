@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lolwut.c - LOLWUT: a drawing and the version.
+/* lolwut.c - LOLWUT: a drawing and the version. Part of commands/cmd_server.h, which declares the handler.
  *
  * The drawing is a town by the water. Every tower is a node of a skip list with its random height, like the
  * nodes of sorted sets. */

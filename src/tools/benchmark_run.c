@@ -424,7 +424,7 @@ static bool benchRunWorkerInit(struct worker *w, struct benchRun *run, int index
     w->requests = benchRequestRepeat(run->request, o->pipeline);
     w->numbers = (struct benchNumbers){
         .range = o->range, .draw = o->draw, .next = o->sequential ? run->counters : NULL};
-    w->numbers.digits = o->range > 0 ? digits10((uint64_t)o->range - 1) : 0;
+    w->numbers.digits = o->range > 0 ? numCountDigits((uint64_t)o->range - 1) : 0;
     w->latency = latenciesCreate();
     w->parts = benchRunPartsCreate(run->request->part_count);
     if (o->svg) w->series = seriesCreate(SERIES_WIDTH_US);

@@ -46,7 +46,7 @@ static sds cliFormatElements(sds out, const struct cli *c, const struct respRepl
     const struct cliPalette *p = cliPalette(c->colour);
     bool map = r->type == RESP_T_MAP;
     size_t count = map ? r->elements / 2 : r->elements;
-    int width = (int)digits10(count);
+    int width = (int)numCountDigits(count);
     char mark = map ? '#' : r->type == RESP_T_SET ? '~' : ')';
     sds deeper = sdscatprintf(sdsdup(indent), "%*s", width + 2, "");
     for (size_t i = 0; i < count; i++) {

@@ -53,13 +53,13 @@ static inline size_t slotTablesSize(const struct slotTables *st) {
 void slotTablesPrefetch(const struct slotTables *st, int slot, uint64_t hash);
 static inline void *slotTablesPeek(const struct slotTables *st, int slot, uint64_t hash) {
     uint64_t descriptor = st->descriptors[slot];
-    if (__builtin_expect(descriptorIsSingle(descriptor), 1))
+    if (__builtin_expect(hashtableDescriptorIsSingle(descriptor), 1))
         return hashtablePeekSingle(descriptor, st->salt_factor, hash);
     return descriptor ? hashtablePeek(&st->tables[slot], hash) : NULL;
 }
 static inline void *slotTablesFind(struct slotTables *st, int slot, struct str key, uint64_t hash) {
     uint64_t descriptor = st->descriptors[slot];
-    if (__builtin_expect(descriptorIsSingle(descriptor), 1))
+    if (__builtin_expect(hashtableDescriptorIsSingle(descriptor), 1))
         return hashtableFindSingle(st->type, descriptor, st->salt_factor, key, hash);
     return descriptor ? hashtableFindHashed(&st->tables[slot], key, hash) : NULL;
 }

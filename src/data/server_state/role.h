@@ -15,7 +15,8 @@ static inline bool roleIsReplica(void) {
 }
 /* Whether a replica refuses writes of clients (replica-read-only). repl/ sets it. */
 extern bool role_read_only;
-/* What ends the server when a replayed command fails (propagation-error-behavior, a directive of repl/). */
+/* Tells whether the server ends when a replayed command fails (propagation-error-behavior, a directive of
+ * repl/). */
 enum { PROPAGATION_ERRORS_IGNORE, PROPAGATION_ERRORS_PANIC, PROPAGATION_ERRORS_PANIC_ON_REPLICAS };
 extern int role_propagation_errors;
 /* Whether the data of a replica is out of date and must not be shown (replica-serve-stale-data no).
@@ -32,7 +33,7 @@ extern bool cluster_enabled;
 extern bool sentinel_mode;
 const char *roleModeText(void); /* "standalone", "cluster", "sentinel" */
 struct replicationState;
-/* What the cluster and modules need from replication. repl/ fills it in. */
+/* The functions of replication that the cluster and modules use. repl/ fills them in. */
 struct replicationControl {
     uint64_t (*offset)(void); /* a primary's own offset; what a replica has applied */
     bool (*linkIsUp)(void);   /* a replica's link to its primary: the stream arrives */
@@ -69,7 +70,8 @@ struct replicationState {
     } link;
 };
 
-/* What replication needs from the cluster. cluster/ fills it in; NULL: this server is no node. */
+/* The functions of the cluster that replication uses. cluster/ fills them in; NULL: this server is no node.
+ */
 struct clusterMembership {
     struct str (*myId)(void);
     bool (*knows)(struct str id); /* whether this is the id of a known node */

@@ -339,7 +339,7 @@ void srandmemberCommand(struct client *c) {
 
 /* ---- SSCAN ---- */
 
-/* What one call has found. Entries of the table stay in place while it is scanned. */
+/* Entries that one call of SSCAN has found. Entries of the table stay in place while it is scanned. */
 struct sscanFound {
     void **entries;
     size_t count, cap;

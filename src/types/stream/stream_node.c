@@ -299,7 +299,7 @@ void nodePublish(struct streamNode *n, struct streamID base, unsigned char *lp) 
 
 /* ---- Checking ---- */
 
-/* The rest of a listpack in which every element is valid. */
+/* Elements that are left to read in a listpack whose elements are all valid. */
 struct rest {
     unsigned char *p, *end;
 };
