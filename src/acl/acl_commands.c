@@ -301,12 +301,11 @@ void aclGenpassCommand(struct client *c) {
 
 static bool aclRequireFile(struct client *c) {
     if (aclHasFile()) return true;
-    replyError(
+    return replyError(
         c,
         "ERR This instance is not configured to use an ACL file. You may want to specify users via the ACL "
         "SETUSER command and then issue a CONFIG REWRITE (assuming you have a configuration file set) in "
         "order to store users in the configuration.");
-    return false;
 }
 
 void aclLoadCommand(struct client *c) {

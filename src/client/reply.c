@@ -506,8 +506,7 @@ void replyHelp(struct client *c, const char **lines) {
 
 bool argLongLong(struct client *c, struct str arg, int64_t *out, const char *msg) {
     if (string2ll(arg, out)) return true;
-    replyError(c, msg ? msg : err_notint);
-    return false;
+    return replyError(c, msg ? msg : err_notint);
 }
 
 bool argRange(struct client *c, struct str arg, int64_t min, int64_t max, int64_t *out, const char *msg) {
@@ -523,14 +522,12 @@ bool argRange(struct client *c, struct str arg, int64_t min, int64_t max, int64_
 
 bool argPositive(struct client *c, struct str arg, int64_t *out, const char *msg) {
     if (string2ll(arg, out) && *out >= 0) return true;
-    replyError(c, msg ? msg : "ERR value is out of range, must be positive");
-    return false;
+    return replyError(c, msg ? msg : "ERR value is out of range, must be positive");
 }
 
 bool argDouble(struct client *c, struct str arg, double *out, const char *msg) {
     if (string2d(arg, out)) return true;
-    replyError(c, msg ? msg : err_notfloat);
-    return false;
+    return replyError(c, msg ? msg : err_notfloat);
 }
 
 /* ---- Chains ---- */

@@ -217,10 +217,8 @@ void clusterSaveconfigCommand(struct client *c) {
 
 bool clusterParseSlotArg(struct client *c, struct str arg, int *slot) {
     int64_t n;
-    if (!string2ll(arg, &n) || n < 0 || n >= KEY_SLOTS) {
-        replyError(c, "ERR Invalid or out of range slot");
-        return false;
-    }
+    if (!string2ll(arg, &n) || n < 0 || n >= KEY_SLOTS)
+        return replyError(c, "ERR Invalid or out of range slot");
     *slot = (int)n;
     return true;
 }

@@ -50,8 +50,7 @@ static bool clusterSetslotParseVerb(struct client *c, const struct str *argv, in
     } else if (strIs(verb, "stable")) {
         s->verb = STABLE;
     } else {
-        replyError(c, "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
-        return false;
+        return replyError(c, "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
     }
     return true;
 }
@@ -62,15 +61,11 @@ static bool clusterSetslotParseTimeout(struct client *c, const struct str *argv,
     s->timeout_ms = REPLICAS_TIMEOUT_MS;
     for (int i = s->verb == STABLE ? 4 : 5; i < argc; i++) {
         if (!strIs(argv[i], "timeout")) continue;
-        if (++i == argc) {
-            replyError(c, "ERR Missing timeout value");
-            return false;
-        }
+        if (++i == argc) return replyError(c, "ERR Missing timeout value");
         if (!argLongLong(c, argv[i], &s->timeout_ms, "ERR timeout is not an integer or out of range"))
             return false;
         if (s->timeout_ms >= 0) continue;
-        replyError(c, "ERR timeout is negative");
-        return false;
+        return replyError(c, "ERR timeout is negative");
     }
     return true;
 }
@@ -97,10 +92,7 @@ static bool clusterSetslotParseOther(struct client *c, const struct str *argv, s
         return false;
     }
     if (!clusterSetslotParseNode(c, argv[4], "ERR I don't know about node %.*s", s)) return false;
-    if (s->node == mine) {
-        replyError(c, "ERR Target node is myself");
-        return false;
-    }
+    if (s->node == mine) return replyError(c, "ERR Target node is myself");
     if (nodeIsReplica(s->node)) replyError(c, "ERR Target node is not a master");
     return !nodeIsReplica(s->node);
 }
@@ -108,10 +100,7 @@ static bool clusterSetslotParseOther(struct client *c, const struct str *argv, s
 static bool clusterSetslotParseOwner(struct client *c, const struct str *argv, struct setslot *s) {
     struct topology *t = clusterTopology();
     if (!clusterSetslotParseNode(c, argv[4], "ERR Unknown node %.*s", s)) return false;
-    if (nodeIsReplica(s->node)) {
-        replyError(c, "ERR Target node is not a master");
-        return false;
-    }
+    if (nodeIsReplica(s->node)) return replyError(c, "ERR Target node is not a master");
     bool leaves_keys = t->owner[s->slot] == t->myself && s->node != t->myself && slotCountKeys(s->slot);
     if (leaves_keys)
         replyErrorFmt(
@@ -124,14 +113,11 @@ static bool clusterSetslotParseOwner(struct client *c, const struct str *argv, s
 static bool clusterSetslotValidate(struct client *c, const struct str *argv, int argc, struct setslot *s) {
     int64_t slot;
     if (migrationIsRunning(false) || migrationIsRunning(true)) { /* of any slots */
-        replyError(c, migrationIsRunning(false) ? "ERR Slot import in progress."
-                                                : "ERR Slot export in progress.");
-        return false;
+        return replyError(c, migrationIsRunning(false) ? "ERR Slot import in progress."
+                                                       : "ERR Slot export in progress.");
     }
-    if (!string2ll(argv[2], &slot) || slot < 0 || slot >= KEY_SLOTS) {
-        replyError(c, "ERR Invalid or out of range slot");
-        return false;
-    }
+    if (!string2ll(argv[2], &slot) || slot < 0 || slot >= KEY_SLOTS)
+        return replyError(c, "ERR Invalid or out of range slot");
     s->slot = (int)slot;
     if (!clusterSetslotParseVerb(c, argv, argc, s) || !clusterSetslotParseTimeout(c, argv, argc, s))
         return false;

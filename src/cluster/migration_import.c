@@ -219,10 +219,7 @@ static const char *migrationImportCheckSource(const struct establish *e) {
 
 static bool migrationImportParseSource(struct client *c, struct str id, struct establish *e) {
     e->source = id;
-    if (id.len != NODE_ID_LEN) {
-        replySyntaxError(c);
-        return false;
-    }
+    if (id.len != NODE_ID_LEN) return replySyntaxError(c);
     e->source_node = topologyFind(clusterTopology(), id.ptr);
     const char *objection = migrationImportIsReplayed(c) ? NULL : migrationImportCheckSource(e);
     if (objection) replyError(c, objection);
@@ -273,13 +270,11 @@ static bool migrationImportParseEstablish(struct client *c, struct establish *e)
         } else if (!e->any && strIs(c->argv[i], "slotsrange")) {
             if ((i = migrationImportParseRanges(c, i + 1, e)) < 0) return false;
         } else {
-            replySyntaxError(c);
-            return false;
+            return replySyntaxError(c);
         }
     }
     if (e->source.ptr && e->name.ptr && e->any) return true;
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 /* Returns whether a script or a module runs the command: it has no connection that could become a link, and

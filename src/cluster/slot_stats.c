@@ -215,28 +215,19 @@ static bool slotStatsReadOrder(struct client *c, struct slotStatsOrder *order) {
     bool limited = false, directed = false;
     int m = 0;
     while (m < slotStatsMetricsShown() && !strIs(c->argv[3], metric_names[m])) m++;
-    if (m == slotStatsMetricsShown()) {
-        replyError(c, "ERR Unrecognized sort metric for ORDERBY.");
-        return false;
-    }
+    if (m == slotStatsMetricsShown()) return replyError(c, "ERR Unrecognized sort metric for ORDERBY.");
     *order = (struct slotStatsOrder){.by = (enum metric)m, .limit = KEY_SLOTS};
     for (int i = 4; i < c->argc; i++) {
         bool limit = strIs(c->argv[i], "limit") && i + 1 < c->argc, ascending = strIs(c->argv[i], "asc");
-        if (!limit && !ascending && !strIs(c->argv[i], "desc")) {
-            replySyntaxError(c);
-            return false;
-        }
-        if (limit ? limited : directed) {
-            replyError(c, "ERR Multiple filters of the same type are disallowed.");
-            return false;
-        }
+        if (!limit && !ascending && !strIs(c->argv[i], "desc")) return replySyntaxError(c);
+        if (limit ? limited : directed)
+            return replyError(c, "ERR Multiple filters of the same type are disallowed.");
         if (limit) {
             int64_t n;
             limited = true;
-            if (!string2ll(c->argv[++i], &n) || n < 1 || n > KEY_SLOTS) {
-                replyError(c, "ERR Limit has to lie in between 1 and 16384 (maximum number of slots).");
-                return false;
-            }
+            if (!string2ll(c->argv[++i], &n) || n < 1 || n > KEY_SLOTS)
+                return replyError(c,
+                                  "ERR Limit has to lie in between 1 and 16384 (maximum number of slots).");
             order->limit = (int)n;
         } else {
             directed = true;

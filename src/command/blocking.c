@@ -86,20 +86,12 @@ bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *de
         timeout = (double)ms;
     } else {
         long double seconds;
-        if (!string2ld(arg, &seconds) || isnan(seconds)) {
-            replyError(c, "ERR timeout is not a float or out of range");
-            return false;
-        }
+        if (!string2ld(arg, &seconds) || isnan(seconds))
+            return replyError(c, "ERR timeout is not a float or out of range");
         timeout = (double)ceill(seconds * 1000);
     }
-    if (timeout < 0) {
-        replyError(c, "ERR timeout is negative");
-        return false;
-    }
-    if (timeout > (double)(INT64_MAX / 2)) {
-        replyError(c, "ERR timeout is out of range");
-        return false;
-    }
+    if (timeout < 0) return replyError(c, "ERR timeout is negative");
+    if (timeout > (double)(INT64_MAX / 2)) return replyError(c, "ERR timeout is out of range");
     *deadline_ms = timeout == 0 ? 0 : mstime() + (int64_t)timeout;
     return true;
 }

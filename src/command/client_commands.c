@@ -224,10 +224,8 @@ static bool clientParseHello(struct client *c, struct helloOptions *opt) {
     if (c->argc > 1) {
         const char *bad = "ERR Protocol version is not an integer or out of range";
         if (!argLongLong(c, c->argv[1], &opt->version, bad)) return false;
-        if (opt->version != 2 && opt->version != 3) {
-            replyError(c, "NOPROTO unsupported protocol version");
-            return false;
-        }
+        if (opt->version != 2 && opt->version != 3)
+            return replyError(c, "NOPROTO unsupported protocol version");
     }
     for (int i = 2; i < c->argc; i++) {
         int more = c->argc - i - 1;

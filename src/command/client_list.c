@@ -257,18 +257,14 @@ static bool clientListParseFilter(struct client *c, struct str name, const struc
         one->value = value;
         return !kind->value || kind->value(c, *value, negated, &one->number);
     }
-    replySyntaxError(c);
-    return false;
+    return replySyntaxError(c);
 }
 
 static bool clientListParseFilters(struct client *c, struct clientFilter *f) {
     for (int i = 2; i < c->argc;) {
         struct str name = c->argv[i];
         bool negated = clientListCutNot(&name);
-        if (i + 1 == c->argc) {
-            replySyntaxError(c);
-            return false;
-        }
+        if (i + 1 == c->argc) return replySyntaxError(c);
         if (strIs(name, "id")) {
             i = clientListParseIds(c, i + 1, negated ? &f->not_ids : &f->ids);
             if (!i) return false;

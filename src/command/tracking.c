@@ -521,15 +521,11 @@ struct trackingArgs {
 
 static bool trackingParseRedirect(struct client *c, struct str word, struct trackingArgs *args) {
     int64_t id;
-    if (args->redirect) {
-        replyError(c, "ERR A client can only redirect to a single other client");
-        return false;
-    }
+    if (args->redirect) return replyError(c, "ERR A client can only redirect to a single other client");
     if (!argLongLong(c, word, &id, NULL)) return false;
     args->redirect = (uint64_t)id;
     if (clientById(args->redirect)) return true;
-    replyError(c, "ERR The client ID you want redirect to does not exist");
-    return false;
+    return replyError(c, "ERR The client ID you want redirect to does not exist");
 }
 
 static bool trackingParse(struct client *c, struct trackingArgs *args) {
@@ -552,8 +548,7 @@ static bool trackingParse(struct client *c, struct trackingArgs *args) {
         } else if (more && strIs(c->argv[i], "prefix")) {
             args->prefixes[args->prefix_count++] = c->argv[++i];
         } else {
-            replySyntaxError(c);
-            return false;
+            return replySyntaxError(c);
         }
     }
     return true;

@@ -177,8 +177,7 @@ static bool memoryParseSamples(struct client *c, int64_t *samples) {
         bool known = strIs(c->argv[i], "samples") && i + 1 < c->argc;
         if (known && !argLongLong(c, c->argv[++i], samples, NULL)) return false;
         if (known && *samples >= 0) continue;
-        replySyntaxError(c);
-        return false;
+        return replySyntaxError(c);
     }
     return true;
 }

@@ -105,10 +105,10 @@ static const char refused_load[] = "ERR Error loading the extension. Please chec
 
 static bool moduleCheckPermission(struct client *c) {
     if (permitAllows(enabled, c)) return true;
-    replyError(c, "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
-                  "you can run it from a local connection, otherwise you need to set this option in the "
-                  "configuration file, and then restart the server.");
-    return false;
+    return replyError(
+        c, "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
+           "you can run it from a local connection, otherwise you need to set this option in the "
+           "configuration file, and then restart the server.");
 }
 
 static void moduleCommandsLoad(struct client *c, int argc, const struct str *argv) {

@@ -256,8 +256,7 @@ static bool snapshotParseReloadOptions(struct client *c, int *options) {
         else if (strIs(c->argv[i], "nosave"))
             *options |= RELOAD_NO_SAVE;
         else {
-            replyError(c, "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
-            return false;
+            return replyError(c, "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
         }
     }
     return true;

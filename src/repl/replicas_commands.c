@@ -114,10 +114,7 @@ static bool replicasSetFilter(struct client *c, struct str value) {
     struct replicaClient *r = replicaGetOrCreate(c);
     int count;
     sds *words = sdssplitargs(value.ptr, value.len, &count);
-    if (!words) {
-        replyError(c, "ERR Missing rdb-filter-only values");
-        return false;
-    }
+    if (!words) return replyError(c, "ERR Missing rdb-filter-only values");
     r->without_functions = r->without_keys = true;
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
@@ -143,10 +140,7 @@ static bool replicasSetRdbClient(struct client *c, struct str value) {
 }
 
 static bool replicasSetNode(struct client *c, struct str value) {
-    if (!cluster_membership) {
-        replyError(c, "ERR This instance has cluster support disabled");
-        return false;
-    }
+    if (!cluster_membership) return replyError(c, "ERR This instance has cluster support disabled");
     if (value.len != CLUSTER_ID_LEN || !cluster_membership->knows(value)) {
         replyErrorFmt(c, "ERR Unknown node %.*s", (int)value.len, value.ptr);
         return false;
@@ -215,14 +209,9 @@ static void replicasLogRequest(const struct replicaClient *r) {
 
 /* The primary of this replica hands its role over (PSYNC ... FAILOVER). */
 static bool replicasTakeOver(struct client *c) {
-    if (!roleIsReplica()) {
-        replyError(c, "ERR PSYNC FAILOVER can't be sent to a master.");
-        return false;
-    }
-    if (!historyIdEquals(history.id, c->argv[1])) {
-        replyError(c, "ERR PSYNC FAILOVER replid must match my replid.");
-        return false;
-    }
+    if (!roleIsReplica()) return replyError(c, "ERR PSYNC FAILOVER can't be sent to a master.");
+    if (!historyIdEquals(history.id, c->argv[1]))
+        return replyError(c, "ERR PSYNC FAILOVER replid must match my replid.");
     serverLog(LL_NOTICE, "The primary hands its role to this replica (replication ID %.*s)",
               (int)c->argv[1].len, c->argv[1].ptr);
     replica_hooks.becomePrimary();

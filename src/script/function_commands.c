@@ -189,10 +189,7 @@ static bool functionParseListOptions(struct client *c, struct listOptions *o) {
         if (!o->with_code && strIs(c->argv[i], "withcode")) {
             o->with_code = true;
         } else if (!o->has_pattern && strIs(c->argv[i], "libraryname")) {
-            if (i + 1 == c->argc) {
-                replyError(c, "ERR library name argument was not given");
-                return false;
-            }
+            if (i + 1 == c->argc) return replyError(c, "ERR library name argument was not given");
             o->has_pattern = true;
             o->pattern = c->argv[++i];
         } else {

@@ -119,14 +119,8 @@ void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bo
 bool scriptParseKeyCount(struct client *c, int *keys, const char *not_a_number) {
     int64_t n;
     if (!argLongLong(c, c->argv[2], &n, not_a_number)) return false;
-    if (n > c->argc - 3) {
-        replyError(c, "ERR Number of keys can't be greater than number of args");
-        return false;
-    }
-    if (n < 0) {
-        replyError(c, "ERR Number of keys can't be negative");
-        return false;
-    }
+    if (n > c->argc - 3) return replyError(c, "ERR Number of keys can't be greater than number of args");
+    if (n < 0) return replyError(c, "ERR Number of keys can't be negative");
     *keys = (int)n;
     return true;
 }

@@ -34,6 +34,5 @@ bool sentinelRefuseControls(struct client *c, int first, const char *command) {
 
 bool sentinelSaveOrReply(struct client *c) {
     if (supervisorSave(&sentinel)) return true;
-    replyError(c, "ERR Failed to save config file. Check server logs.");
-    return false;
+    return replyError(c, "ERR Failed to save config file. Check server logs.");
 }

@@ -183,10 +183,7 @@ static bool sentinelSetOne(struct client *c, struct instance *primary, int i,
         *applied = o;
         return true;
     }
-    if (*err) {
-        replyError(c, err);
-        return false;
-    }
+    if (*err) return replyError(c, err);
     struct str refused = values[values[0].len ? o->values - 1 : 0]; /* of two values, the empty one */
     replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL SET '%.*s'", (int)refused.len, refused.ptr,
                   (int)name.len, name.ptr);

@@ -54,10 +54,8 @@ static void restartExec(int64_t delay_ms) {
 static bool restartParseDelay(struct client *c, int64_t *ms) {
     *ms = 0;
     if (c->argc < 3) return true;
-    if (!string2ll(c->argv[2], ms) || *ms > INT_MAX / 1000) {
-        replyError(c, "ERR value is not an integer or out of range");
-        return false;
-    }
+    if (!string2ll(c->argv[2], ms) || *ms > INT_MAX / 1000)
+        return replyError(c, "ERR value is not an integer or out of range");
     if (*ms < 0) *ms = 0;
     return true;
 }
