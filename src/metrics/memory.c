@@ -164,8 +164,8 @@ static sds memoryFiguresInfo(sds s) {
     s = infoField(s, "mem_clients_normal:%zu", f.clients);
     s = infoField(s, "mem_cluster_links:%zu", f.parts[MEMORY_CLUSTER_LINKS]);
     s = infoField(s, "mem_aof_buffer:%zu", f.parts[MEMORY_AOF_BUFFER]);
-    s = infoField(
-        s, "mem_overhead_db_hashtable_rehashing:0"); /* resizing is finished one piece of a table at a time */
+    /* Resizing is finished one piece of a table at a time. */
+    s = infoField(s, "mem_overhead_db_hashtable_rehashing:0");
     return infoField(s, "mem_allocator:%s", zmallocName());
 }
 

@@ -173,7 +173,7 @@ static void debugSwitchesMatchAtRandom(struct client *c) {
         }
         globMatch(s[0], s[1], i & 1);
     }
-    replyStatus(c, "The pattern matcher has come through it.");
+    replyStatus(c, "The pattern matcher has passed.");
 }
 
 static void debugRewriteAll(struct client *c) {
@@ -211,36 +211,36 @@ static void debugDefragStress(struct client *c) {
 static const char *const no_help[] = {NULL};
 static const struct debugSubcommand subcommands[] = {
     {"aof-flush-sleep", 1, 1, debugSwitchesSet,
-     HELP("AOF-FLUSH-SLEEP <microseconds>", "    Wait so long before each write to the append-only file.")},
+     HELP("AOF-FLUSH-SLEEP <microseconds>", "    Wait this long before each write to the append-only file.")},
     {"client-eviction", 0, 0, debugSwitchesWeights,
-     HELP("CLIENT-EVICTION", "    How the memory of clients is spread over their sizes.")},
+     HELP("CLIENT-EVICTION", "    Show the distribution of clients' memory by size.")},
     {"config-rewrite-force-all", 0, 0, debugRewriteAll,
-     HELP("CONFIG-REWRITE-FORCE-ALL", "    CONFIG REWRITE, and with it all directives at their defaults.")},
+     HELP("CONFIG-REWRITE-FORCE-ALL", "    Run CONFIG REWRITE, and include directives with default values.")},
     {"defrag-all", 0, 0, debugDefragAll,
      HELP("DEFRAG-ALL", "    Move every allocation of the data in memory, once.")},
     {"defrag-stress", 1, 1, debugDefragStress,
      HELP("DEFRAG-STRESS <0|1>", "    Go on moving everything, half of the time.")},
     {"mallctl", 1, 2, debugSwitchesControlNumber,
-     HELP("MALLCTL <key> [<value>]", "    A number of the allocator's; and another in its place.")},
+     HELP("MALLCTL <key> [<value>]", "    Return a number of the allocator, or set it.")},
     {"mallctl-str", 1, 2, debugSwitchesControlText,
-     HELP("MALLCTL-STR <key>", "    A text of the allocator's.")},
+     HELP("MALLCTL-STR <key>", "    Return a text of the allocator.")},
     {"pause-after-fork", 1, 1, debugSwitchesSet,
-     HELP("PAUSE-AFTER-FORK <0|1>", "    Stop (SIGSTOP) after each fork, until somebody sends SIGCONT.")},
+     HELP("PAUSE-AFTER-FORK <0|1>", "    Stop (SIGSTOP) after each fork, until SIGCONT arrives.")},
     {"protect-client", 1, 1, debugSwitchesProtectClient,
-     HELP("PROTECT-CLIENT <id>", "    Is there such a client?")},
+     HELP("PROTECT-CLIENT <id>", "    Check whether this client exists.")},
     {"replybuffer", 2, 2, debugSwitchesReplyBuffer,
      HELP("REPLYBUFFER PEAK-RESET-TIME <ms|NEVER|RESET>, RESIZING <0|1>",
-          "    Accepted; replies are chains of blocks here.")},
+          "    Accepted without effect: replies are chains of blocks.")},
     {"sdslen", 1, 1, debugSwitchesSdsLengths,
-     HELP("SDSLEN <key>", "    What key and string take, and their spare room.")},
+     HELP("SDSLEN <key>", "    Show used and unused bytes of key and string.")},
     {"set-disable-deny-scripts", 1, 1, debugSwitchesSet,
-     HELP("SET-DISABLE-DENY-SCRIPTS <0|1>", "    Let scripts run commands that are not for scripts.")},
+     HELP("SET-DISABLE-DENY-SCRIPTS <0|1>", "    Allow scripts to run commands that scripts may not run.")},
     {"set-skip-checksum-validation", 1, 1, debugSwitchesSet,
-     HELP("SET-SKIP-CHECKSUM-VALIDATION <0|1>", "    Take RDB files and payloads whose checksum is wrong.")},
+     HELP("SET-SKIP-CHECKSUM-VALIDATION <0|1>", "    Accept RDB files and payloads with a wrong checksum.")},
     {"stringmatch-test", 0, 0, debugSwitchesMatchAtRandom,
      HELP("STRINGMATCH-TEST", "    Match random patterns with random texts.")},
     {"structsize", 0, 0, debugSwitchesStructSizes,
-     HELP("STRUCTSIZE", "    Sizes of some structures, in bytes.")},
+     HELP("STRUCTSIZE", "    Show the sizes of some structures, in bytes.")},
     {"client-enforce-reply-list", 1, 1, debugSwitchesAccept, no_help},
     {"force-free-primary-async", 1, 1, debugSwitchesAccept, no_help},
     {"force-tls-write-error", 1, 1, debugSwitchesAccept, no_help},

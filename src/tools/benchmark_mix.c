@@ -23,7 +23,7 @@ static void benchMixAddPart(struct benchRequest *mix, struct benchTest test, int
 }
 
 static void benchMixExit(const char *what, const char *word) {
-    fprintf(stderr, "--mix: %s '%s'. It is a list such as get:80,set:20, of tests that -t knows.\n", what,
+    fprintf(stderr, "--mix: %s '%s'. It is a list such as get:80,set:20, of tests that -t accepts.\n", what,
             word);
     exit(1);
 }
@@ -38,19 +38,18 @@ struct benchTest benchMixCreate(const struct benchOptions *o) {
         char *colon = strchr(words[i], ':');
         int64_t weight = 1;
         if (colon && (!string2ll(strOf(colon + 1), &weight) || weight < 1 || weight > WEIGHT_MAX))
-            benchMixExit("no weight is", words[i]);
+            benchMixExit("invalid weight", words[i]);
         if (colon) *colon = 0;
         struct benchTest part;
-        if (!benchSuiteTest(o, words[i], &part)) benchMixExit("there is no single test", words[i]);
-        if (test.request->part_count == BENCH_PARTS_MAX)
-            benchMixExit("too many tests: no room for", words[i]);
-        if (test.library && part.library) benchMixExit("one test with functions is enough, not", words[i]);
+        if (!benchSuiteTest(o, words[i], &part)) benchMixExit("no single test is named", words[i]);
+        if (test.request->part_count == BENCH_PARTS_MAX) benchMixExit("too many tests; cannot add", words[i]);
+        if (test.library && part.library) benchMixExit("only one test may use functions, not", words[i]);
         if (part.library) test.library = part.library;
         test.title =
             sdscatprintf(test.title, "%s%lld %s", i ? " + " : "MIX of ", (long long)weight, part.title);
         benchMixAddPart(test.request, part, weight);
     }
-    if (count == 0) benchMixExit("there is no test in", o->mix);
+    if (count == 0) benchMixExit("no test is given in", o->mix);
     sdsfreesplitres(words, count);
     return test;
 }

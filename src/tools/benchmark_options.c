@@ -134,7 +134,7 @@ static int64_t benchOptionsParseNumber(const struct option *opt, const char *val
 
 /* Adds a server given as "host:port", "[v6]:port", "port" or "/path". */
 static void benchOptionsAddServer(struct benchOptions *o, const char *value) {
-    if (o->server_count == BENCH_MAX_SERVERS) benchOptionsExit("Too many servers: no room for", value);
+    if (o->server_count == BENCH_MAX_SERVERS) benchOptionsExit("Too many servers; cannot add", value);
     struct benchServer *s = &o->servers[o->server_count++];
     if (strchr(value, '/')) {
         s->socket = value;
@@ -311,20 +311,20 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     };
     benchOptionsParseWords(o, options, argc, argv);
     if (o->requests > 0 && o->duration_s)
-        benchOptionsExit("One of the two says when to end: -n and", "--duration");
+        benchOptionsExit("Only one of these can be given: -n and", "--duration");
     o->read_from = benchOptionsReadFrom(replicas);
     if (keys && !benchDrawParse(&o->draw, keys))
         benchOptionsExit("--keys takes uniform, zipf or gauss, not", keys);
-    if (keys && o->range < 1) benchOptionsExit("The range of the numbers, -r, is needed for", "--keys");
+    if (keys && o->range < 1) benchOptionsExit("The range of the numbers, -r, is required for", "--keys");
     if (keys && o->sequential)
-        benchOptionsExit("Numbers are drawn or counted up: --keys and", "--sequential");
+        benchOptionsExit("Only one of these can be given: --keys and", "--sequential");
     if (o->range > 0) benchDrawPrepare(&o->draw, o->range);
     if (o->mix && (o->argc || o->tests))
-        benchOptionsExit("One load at a time: a command or -t, and", "--mix");
-    if (o->csv && o->json) benchOptionsExit("One form of output at a time: --csv and", "--json");
-    if (o->svg && o->server_count > 1) benchOptionsExit("A chart is of one server, not with", "--vs");
+        benchOptionsExit("Only one load can be given: -t or a command, or", "--mix");
+    if (o->csv && o->json) benchOptionsExit("Only one output format can be given: --csv and", "--json");
+    if (o->svg && o->server_count > 1) benchOptionsExit("A chart shows only one server, not those of", "--vs");
     if (o->cluster && o->server_count > 1)
-        benchOptionsExit("A comparison is between servers, not with", "--cluster");
+        benchOptionsExit("Only single servers are compared, not with", "--cluster");
     if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;

@@ -152,7 +152,7 @@ static void cliKeysAddSize(struct walk *w, const sds key, struct typeSample *t, 
 
 static void cliKeysPrintRefusal(struct walk *w, const sds key, struct str why) {
     cliKeysClearLine(w);
-    fprintf(stderr, "Warning: the size of '%s' is not told: %.*s\n", key, (int)why.len, why.ptr);
+    fprintf(stderr, "Warning: the size of '%s' is unknown: %.*s\n", key, (int)why.len, why.ptr);
 }
 
 /* Reads a size. It may be missing: another client deleted the key or changed its type. */

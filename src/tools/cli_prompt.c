@@ -155,7 +155,7 @@ static bool cliPromptOnce(struct cli *c, const char *history) {
     else if (edited == CLI_EDIT_END)
         printf("\n"); /* the shell's prompt starts on a new line */
     else if (was_empty && !again)
-        printf("(to leave: exit, Ctrl-D, or Ctrl-C once more)\n");
+        printf("(to leave: exit, Ctrl-D, or Ctrl-C again)\n");
     sdsfree(line);
     return more && !again && edited != CLI_EDIT_END;
 }

@@ -99,13 +99,13 @@ static void cliReplicaBeginSync(struct snapshot *s) {
     if (!cliSendBytes(c, "SYNC\r\n", 6)) cliReplicaExit("Error: %s", "Server closed the connection");
     sds line = cliReplicaReadHeader(s);
     s->begun = true;
-    if (line[0] == '-') cliReplicaExit("The server gives no copy of its data: %s", line + 1);
+    if (line[0] == '-') cliReplicaExit("The server refuses to send its data: %s", line + 1);
     s->size = -1;
     bool marked = strncmp(line, "$EOF:", 5) == 0 && sdslen(line) == 5 + MARK_SIZE;
     if (marked)
         memcpy(s->mark, line + 5, MARK_SIZE);
     else if (line[0] != '$' || !string2ll(strN(line + 1, sdslen(line) - 1), &s->size) || s->size < 0)
-        cliReplicaExit("The server's answer to SYNC is not understood: %s", line);
+        cliReplicaExit("The server's reply to SYNC is invalid: %s", line);
     sdsfree(line);
 }
 
@@ -170,7 +170,7 @@ static void cliReplicaPrintCommands(struct cli *c) {
     struct respReply command;
     for (int64_t size; at < sdslen(l->in); at += (size_t)size) {
         size = respReadReply(l->in + at, sdslen(l->in) - at, &command);
-        if (size < 0) cliReplicaExit("Error: %s", "Protocol error in what the server sends");
+        if (size < 0) cliReplicaExit("Error: %s", "Protocol error in the replication stream");
         if (size == 0) break;
         sds line = cliFormatReply(c, &command, false);
         fwrite(line, 1, sdslen(line), stdout);

@@ -54,7 +54,7 @@ static void metricsWriteInstance(struct exposition *e, struct infoView *info) {
 }
 
 static void metricsWriteScrapes(struct exposition *e, const struct metricsOptions *wanted) {
-    metricFamily(e, "exporter_scrapes_total", METRIC_COUNTER, "How often this page was asked for.");
+    metricFamily(e, "exporter_scrapes_total", METRIC_COUNTER, "Number of requests for this page.");
     metricPlain(e, (double)wanted->scrapes);
     metricFamily(e, "exporter_last_scrape_duration_seconds", METRIC_GAUGE, "Duration of the last scrape.");
     metricPlain(e, wanted->last_scrape_sec);

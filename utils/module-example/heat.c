@@ -455,10 +455,12 @@ static int describeAll(ValkeyModuleCtx *ctx) {
     ValkeyModuleCommandArg top[] = {
         key, {.name = "count", .type = VALKEYMODULE_ARG_TYPE_INTEGER, .flags = optional}, {0}};
     ValkeyModuleCommandArg cools[] = {key, {.name = "threshold", .type = VALKEYMODULE_ARG_TYPE_DOUBLE}, {0}};
-    return describe(ctx, "heat.add", "Adds to the heat of a member.", "write fast", -3, ADDS, add) ||
-           describe(ctx, "heat.get", "The heat of a member.", "read fast", 3, READS, get) ||
-           describe(ctx, "heat.top", "The hottest members.", "read slow", -2, READS, top) ||
-           describe(ctx, "heat.cool", "Removes members below a threshold.", "write slow", 3, DROPS, cools);
+    return heatDescribeCommand(ctx, "heat.add", "Adds to the heat of a member.", "write fast", -3, ADDS,
+                               add) ||
+           heatDescribeCommand(ctx, "heat.get", "The heat of a member.", "read fast", 3, READS, get) ||
+           heatDescribeCommand(ctx, "heat.top", "The hottest members.", "read slow", -2, READS, top) ||
+           heatDescribeCommand(ctx, "heat.cool", "Removes members below a threshold.", "write slow", 3,
+                               DROPS, cools);
 }
 
 static int makeDirectives(ValkeyModuleCtx *ctx) {
