@@ -27,8 +27,8 @@ void clientAccountMemory(struct client *c);
 /* Called before a command of c runs: disconnects clients above the limit. Returns whether c is among them. */
 bool clientEvict(const struct client *c);
 
-sds clientMemoryBucketsText(
-    sds s); /* a line for each magnitude of memory: how many clients, and their bytes */
+/* A line for each magnitude of memory: how many clients, and their bytes. */
+sds clientMemoryBucketsText(sds s);
 
 /* Registers the directive and INFO fields. Call it before clientOutputInit, whose part is freed first. */
 void clientEvictInit(void);

@@ -435,8 +435,8 @@ static bool engineProcessMessage(struct engine *e, struct busLink *link, const u
     const struct busHeader *h = &m.header;
     if (!engineIsHeaderValid(h)) return true;
     struct clusterNode *sender = engineFindSender(e, link, h);
-    bool mismatched =
-        sender && memcmp(sender->id, h->sender, NODE_ID_LEN) != 0; /* the link belongs to another node */
+    /* The link belongs to another node. */
+    bool mismatched = sender && memcmp(sender->id, h->sender, NODE_ID_LEN) != 0;
     if (mismatched && (link->inbound || !engineIsHeartbeat(h))) return true;
     if (sender && sender != e->t.myself && !mismatched) {
         engineBindInbound(e, link, sender);

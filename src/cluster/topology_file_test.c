@@ -179,15 +179,15 @@ static void handshakesAreNotWritten(void **state) {
 
 static void oldAndOtherFormsAreRead(void **state) {
     (void)state;
-    assert_true(topologyFileTestReads(
-        A " 10.0.0.1:7000 myself,primary - 0 0 1 connected\n" VARS)); /* no bus, no names */
+    /* No bus, no names. */
+    assert_true(topologyFileTestReads(A " 10.0.0.1:7000 myself,primary - 0 0 1 connected\n" VARS));
     assert_int_equal(t.myself->bus_port, 17000);
     assert_string_equal(t.myself->shard_id, A);
     assert_true(topologyFileTestReads(A " 10.0.0.1:7000@5 myself,primary - 0 0 1 connected\n" VARS));
     assert_int_equal(t.myself->bus_port, 5);
     assert_true(topologyFileTestReads(VARS MYSELF "\n\n"));
-    assert_true(
-        topologyFileTestReads(MYSELF "\nvars currentEpoch 5 lastVoteEpoch 4")); /* no end of the line */
+    /* No end of the line. */
+    assert_true(topologyFileTestReads(MYSELF "\nvars currentEpoch 5 lastVoteEpoch 4"));
     assert_true(topologyFileTestReads(MYSELF "\n" B " " ADDR_B " replica " A " 7 8 9 connected\n" VARS));
     struct clusterNode *b = topologyFind(&t, B);
     assert_ptr_equal(b->primary, t.myself);

@@ -21,5 +21,5 @@ void loadingStartCommands(uint64_t bytes); /* commands of a file are read from n
 void loadingStop(bool success);
 bool loadingActive(void);            /* Active: any load. db_loading (data/): a load into the databases */
 void loadingReply(struct client *c); /* the error: -LOADING Valkey is loading the dataset in memory */
-void loadingInit(
-    void); /* INFO fields, directive loading-process-events-interval-bytes, the -LOADING filter */
+/* INFO fields, directive loading-process-events-interval-bytes, the -LOADING filter. */
+void loadingInit(void);

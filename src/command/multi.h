@@ -17,8 +17,8 @@
 void multiReset(struct client *c);
 
 /* ---- About a client ---- */
-int multiSelectedDb(
-    const struct client *c); /* in MULTI: the database that is selected after the queued commands */
+/* In MULTI: the database that is selected after the queued commands. */
+int multiSelectedDb(const struct client *c);
 size_t multiQueuedBytes(const struct client *c); /* of the queued commands */
 
 /* The i-th queued command, NULL: there are no more; and the last one. */

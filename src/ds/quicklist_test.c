@@ -402,8 +402,8 @@ static void testDamagedNodesAreRefused(void **state) {
             lp = lpAppend(lp, s.len > 300 ? strN(s.ptr, 300) : s);
         }
         size_t size = lpBytes(lp);
-        unsigned char *bytes =
-            memcpy(zmalloc(size), lp, size); /* an exact copy: ASan sees reads past its end */
+        /* An exact copy: ASan sees reads past its end. */
+        unsigned char *bytes = memcpy(zmalloc(size), lp, size);
         for (uint64_t n = randomBelow(4); n--;)
             bytes[randomBelow(size)] ^= (unsigned char)(1 << randomBelow(8));
         size_t claimed = randomBelow(10) ? size : randomBelow(size);

@@ -198,8 +198,8 @@ static int apiClientFlagsOfServer(void) {
 
 int vmGetContextFlags(struct ValkeyModuleCtx *ctx) {
     const struct client *c = ctx ? ctx->client : NULL;
-    bool resp3 =
-        ctx && ctx->thread_reply && ctx->thread_reply->resp == 3; /* protocol of the blocked client */
+    /* Protocol of the blocked client. */
+    bool resp3 = ctx && ctx->thread_reply && ctx->thread_reply->resp == 3;
     return (c ? apiClientFlagsOfClient(c) : 0) | (resp3 ? VALKEYMODULE_CTX_FLAGS_RESP3 : 0) |
            apiClientFlagsOfCalls(c) | apiClientFlagsOfServer() | apiClientFlagsOfMemory();
 }

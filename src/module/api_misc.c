@@ -56,8 +56,8 @@ int vmGetModuleOptionsAll(void) {
     return 2 * VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION - 1;
 }
 int vmGetOpenKeyModesAll(void) {
-    int effects =
-        2 * VALKEYMODULE_OPEN_KEY_NOEFFECTS - VALKEYMODULE_OPEN_KEY_NOTOUCH; /* and all bits between them */
+    /* And all bits between them. */
+    int effects = 2 * VALKEYMODULE_OPEN_KEY_NOEFFECTS - VALKEYMODULE_OPEN_KEY_NOTOUCH;
     return VALKEYMODULE_READ | VALKEYMODULE_WRITE | effects;
 }
 

@@ -44,8 +44,8 @@ struct aclUser *moduleCallFindUser(const struct ValkeyModuleCtx *ctx) {
 static bool moduleCallRefusedByFlags(struct client *c, const struct request *r, unsigned flags, int *error) {
     const struct serverCommand *cmd = r->cmd;
     uint64_t does = commandFlags(c, cmd); /* of a script: of what the script does */
-    bool limited =
-        (flags & (WITHIN_LIMIT | OF_SCRIPT)) == WITHIN_LIMIT; /* a script is checked when it starts */
+    /* A script is checked when it starts. */
+    bool limited = (flags & (WITHIN_LIMIT | OF_SCRIPT)) == WITHIN_LIMIT;
     if (flags & AS_SCRIPT && cmd->flags & CMD_NOSCRIPT) {
         replyErrorFmt(c, "ERR command '%s' is not allowed on script mode", cmd->fullname);
         *error = ESPIPE;

@@ -61,8 +61,8 @@ static void fullAndEmptyAtEveryPlace(void **state) {
             if (n == size) assert_false(ioQueuePut(&q, ioQueueTestNumbered(put)));
             ioQueueRelease(&q);
         }
-        assert_true(
-            ioQueuePut(&q, ioQueueTestNumbered(put++))); /* the next round starts one place further on */
+        /* The next round starts one place further on. */
+        assert_true(ioQueuePut(&q, ioQueueTestNumbered(put++)));
         ioQueuePublish(&q);
         expectNext(&q, taken++);
         ioQueueRelease(&q);

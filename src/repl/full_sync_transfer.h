@@ -16,8 +16,8 @@ struct syncTransfer {
     int64_t taken_ms; /* when the replica last took bytes, or was given bytes to take */
 };
 struct transferMethods {
-    bool (*write)(
-        struct replicaClient *r); /* the socket can take more; false: it is broken; NULL: no output */
+    /* The socket can take more; false: it is broken; NULL: no output. */
+    bool (*write)(struct replicaClient *r);
     bool (*waits)(const struct replicaClient *r); /* whether there is output; NULL: never */
     void (*leave)(struct replicaClient *r);       /* the replica leaves; frees r->transfer */
     bool holds_others; /* while one replica takes nothing, no replica gets anything */

@@ -90,8 +90,8 @@ static void replicas_of_a_primary(void **state) {
     supervisorInfoTestReceive(supervisorInfoTestPrimary(),
                               "slave0:ip=127.0.0.1,port=6381\r\nslave0:127.0.0.2,6382,x\r\n");
     expectRecord("");
-    supervisorInfoTestReceive(
-        replica, "role:slave\r\nslave0:ip=127.0.0.1,port=6390\r\n"); /* a replica's are ignored */
+    /* A replica's are ignored. */
+    supervisorInfoTestReceive(replica, "role:slave\r\nslave0:ip=127.0.0.1,port=6390\r\n");
     assert_int_equal(supervisorInfoTestPrimary()->p.replicas.count, 5);
 }
 

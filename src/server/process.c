@@ -343,8 +343,8 @@ void processStart(void) {
     if (daemonize && supervised == SUPERVISED_NO) processBecomeDaemon();
     processWritePidFile();
     processForbidHugePages();
-    const char *advice =
-        systemOvercommitAdvice(); /* without overcommit, forks fail although they need little memory */
+    /* Without overcommit, forks fail although they need little memory. */
+    const char *advice = systemOvercommitAdvice();
     if (advice) serverLog(LL_WARNING, "WARNING %s", advice);
     oomScoreSetRole(OOM_PRIMARY);
     cpulistApply(server_cpulist); /* threads inherit it */
