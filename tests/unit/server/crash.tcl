@@ -132,7 +132,7 @@ for name in names: ctypes.CDLL(None).tgkill(pid, tids[name], int(signal.SIGSEGV)
                 wait_for_condition 400 100 {[file exists [srv dir]/exit]} else { fail "the server did not end" }
                 faults
                 assert_equal $code [exit_code [srv dir]]
-                assert_in_order [read_file [srv log]] [list $start "After a crash by signal 6 the report goes no further" "------ STACK TRACE ------" "(serverLogV+0x" \
+                assert_in_order [read_file [srv log]] [list $start "After a crash by signal 6 the report goes no further" "------ STACK TRACE ------" "(serverLog+0x" \
                     "(commandRun+0x" "------ STACK TRACE DONE ------" "=== VALKEY BUG REPORT END."]
             }
         }
