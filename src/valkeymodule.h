@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* valkeymodule.h - for writers of modules: shared objects that the server loads, and that add commands,
- * types, directives, scripting engines. The one header that a module needs; nothing has to be linked.
+/* valkeymodule.h - the interface between the server and its modules.
+ *
+ * A module is a shared object that the server loads. It adds commands, data types, directives or scripting
+ * engines. This header is all that a module needs; there is no library to link with.
  *
  *     #include "valkeymodule.h"
  *
@@ -16,14 +18,21 @@
  *         return ValkeyModule_CreateCommand(ctx, "example.hello", hello, "readonly fast", 0, 0, 0);
  *     }
  *
- * Every function is a pointer, ValkeyModule_<Name>, which ValkeyModule_Init fills in by asking the server for
- * each by name; one that an older server lacks stays NULL. In a module of several files, one is compiled as
- * it is, the others with `#define VALKEYMODULE_API extern` in front of the include.
+ * Each function is called through a pointer named ValkeyModule_<Name>. ValkeyModule_Init looks up all of them
+ * in the server. The pointer is NULL if the server is too old to have the function. If a module consists of
+ * several source files, one of them includes this header as it is, and the others define VALKEYMODULE_API as
+ * `extern` before they include it.
  *
- * The lists below have all functions, by group: F(what it returns, its name, its parameters). Strings, keys,
- * replies, contexts are opaque. Unless it is said otherwise, a function returns VALKEYMODULE_OK or
- * VALKEYMODULE_ERR, strings that are handed in stay the caller's, and it is called by the main thread or with
- * the lock held (ThreadSafeContextLock). A page for writers is docs/modules.md. */
+ * The lists at the end of this file declare all functions, in groups: F(return type, name, parameters). The
+ * comment in front of each list describes the group. The following rules apply unless a comment says
+ * otherwise:
+ *
+ * - A function that returns int returns VALKEYMODULE_OK or VALKEYMODULE_ERR. A predicate, such as KeyExists
+ *   or IsIOError, returns 1 or 0.
+ * - Strings that are passed to a function still belong to the caller.
+ * - A function must be called by the main thread, or by a thread that holds the lock (ThreadSafeContextLock).
+ *
+ * The guide for authors of modules is docs/modules.md. */
 #ifndef VALKEYMODULE_H
 #define VALKEYMODULE_H
 
@@ -41,12 +50,15 @@
 
 /* ---- Constants ---- */
 
-/* Return values of functions whose description names no others. */
+/* Functions return OK or ERR unless they are described differently. */
 #define VALKEYMODULE_OK       0
 #define VALKEYMODULE_ERR      1
 #define VALKEYMODULE_APIVER_1 1
 
-/* OpenKey: how, and what looking at the key shall not do. */
+/* The mode of OpenKey contains READ, WRITE or both. The other flags suppress effects of the lookup: NOTOUCH
+ * leaves the time and the frequency of access unchanged, NONOTIFY suppresses the event of a missing key,
+ * NOSTATS counts neither a hit nor a miss, NOEXPIRE does not delete an expired key (it is still treated as
+ * absent), and NOEFFECTS suppresses all of these. */
 #define VALKEYMODULE_READ               1
 #define VALKEYMODULE_WRITE              2
 #define VALKEYMODULE_OPEN_KEY_NOTOUCH   (1 << 16)
@@ -55,7 +67,8 @@
 #define VALKEYMODULE_OPEN_KEY_NOEXPIRE  (1 << 19)
 #define VALKEYMODULE_OPEN_KEY_NOEFFECTS (1 << 20)
 
-/* KeyType; the ends of a list; a key without a time to live. */
+/* ListPush and ListPop take LIST_HEAD or LIST_TAIL. KeyType returns a KEYTYPE_... value, which is EMPTY if
+ * the key does not exist. NO_EXPIRE is the time to live of a key that does not expire. */
 #define VALKEYMODULE_LIST_HEAD      0
 #define VALKEYMODULE_LIST_TAIL      1
 #define VALKEYMODULE_KEYTYPE_EMPTY  0
@@ -68,7 +81,8 @@
 #define VALKEYMODULE_KEYTYPE_STREAM 7
 #define VALKEYMODULE_NO_EXPIRE      (-1)
 
-/* CallReplyType. SIMPLE_STRING and ARRAY_NULL with X only. */
+/* CallReplyType returns one of these types. SIMPLE_STRING and ARRAY_NULL occur only if the command was called
+ * with the format letter X. Without X, these replies have the types STRING and NULL. */
 #define VALKEYMODULE_REPLY_UNKNOWN         (-1)
 #define VALKEYMODULE_REPLY_STRING          0
 #define VALKEYMODULE_REPLY_ERROR           1
@@ -86,11 +100,14 @@
 #define VALKEYMODULE_REPLY_SIMPLE_STRING   13
 #define VALKEYMODULE_REPLY_ARRAY_NULL      14
 
-/* Lengths that are told behind the elements. */
+/* These values stand for the length of a collection if the length is sent only after its elements
+ * (ReplySet...Length). */
 #define VALKEYMODULE_POSTPONED_ARRAY_LEN (-1)
 #define VALKEYMODULE_POSTPONED_LEN       (-1)
 
-/* ZsetAdd and ZsetIncrby: what is asked for, and (ADDED, UPDATED, NOP) what came of it. */
+/* ZsetAdd and ZsetIncrby read XX, NX, GT and LT from *flagsptr, where they mean the same as in the command
+ * ZADD. They store ADDED, UPDATED, NOP (the flags did not permit the change) or 0 (the score is unchanged)
+ * there. */
 #define VALKEYMODULE_ZADD_XX      1
 #define VALKEYMODULE_ZADD_NX      2
 #define VALKEYMODULE_ZADD_ADDED   4
@@ -99,7 +116,10 @@
 #define VALKEYMODULE_ZADD_GT      (1 << 5)
 #define VALKEYMODULE_ZADD_LT      (1 << 6)
 
-/* HashSet and HashGet. */
+/* HashSet and HashGet take these flags. NX sets only fields that do not exist, and XX only fields that exist.
+ * With CFIELDS, field names are C strings instead of ValkeyModuleStrings. With EXISTS, HashGet stores an int
+ * for each field, which is 1 if the field exists, instead of its value. With COUNT_ALL, the result of HashSet
+ * includes fields that did not exist before. */
 #define VALKEYMODULE_HASH_NONE      0
 #define VALKEYMODULE_HASH_NX        1
 #define VALKEYMODULE_HASH_XX        2
@@ -107,13 +127,17 @@
 #define VALKEYMODULE_HASH_EXISTS    (1 << 3)
 #define VALKEYMODULE_HASH_COUNT_ALL (1 << 4)
 
-/* StreamAdd, StreamIteratorStart, StreamTrim... */
+/* The stream functions take these flags. AUTOID makes StreamAdd generate the ID. EXCLUSIVE excludes the given
+ * ends of the range from an iteration, and REVERSE iterates from the last entry to the first. APPROX permits
+ * trimming to leave more entries than requested, which is faster, as `~` does in XTRIM. */
 #define VALKEYMODULE_STREAM_ADD_AUTOID         1
 #define VALKEYMODULE_STREAM_ITERATOR_EXCLUSIVE 1
 #define VALKEYMODULE_STREAM_ITERATOR_REVERSE   2
 #define VALKEYMODULE_STREAM_TRIM_APPROX        1
 
-/* GetContextFlags. */
+/* GetContextFlags returns a combination of these flags. LUA means that a script of any engine is running.
+ * OOM_WARNING means that more than 75% of maxmemory is used. DENY_BLOCKING means that the client must not be
+ * blocked. */
 #define VALKEYMODULE_CTX_FLAGS_LUA                     1
 #define VALKEYMODULE_CTX_FLAGS_MULTI                   2
 #define VALKEYMODULE_CTX_FLAGS_PRIMARY                 4
@@ -142,7 +166,8 @@
 #define VALKEYMODULE_CTX_FLAGS_SLOT_IMPORT_CLIENT      (1 << 25)
 #define VALKEYMODULE_CTX_FLAGS_SLOT_EXPORT_CLIENT      (1 << 26)
 
-/* Events of the keyspace. */
+/* Each keyspace event belongs to one of these classes. KEYSPACE and KEYEVENT select the two kinds of channels
+ * that the directive notify-keyspace-events enables. */
 #define VALKEYMODULE_NOTIFY_KEYSPACE 1
 #define VALKEYMODULE_NOTIFY_KEYEVENT 2
 #define VALKEYMODULE_NOTIFY_GENERIC  4
@@ -159,9 +184,17 @@
 #define VALKEYMODULE_NOTIFY_MODULE   (1 << 13)
 #define VALKEYMODULE_NOTIFY_NEW      (1 << 14)
 
-/* SetModuleOptions: what the module has been made for. IO errors are looked for with IsIOError; keys that are
- * closed tell nobody; data are loaded beside those in use; a subscriber to events of the keyspace may cause
- * more of them for itself; Replicate takes unknown commands; its types can move with their slot. */
+/* SetModuleOptions takes a combination of these options, which declare what the module supports.
+ *
+ * - HANDLE_IO_ERRORS: the rdb_load and aux_load callbacks check for read errors with IsIOError. Without this
+ *   option, a read error terminates the server.
+ * - NO_IMPLICIT_SIGNAL_MODIFIED: closing a key that was opened for writing does not mark it as modified. The
+ *   module calls SignalModifiedKey.
+ * - HANDLE_REPL_ASYNC_LOAD: a replica may load the data of its primary while it serves the old data.
+ * - ALLOW_NESTED_KEYSPACE_NOTIFICATIONS: a subscriber to keyspace events is also called for events that it
+ *   causes itself.
+ * - SKIP_COMMAND_VALIDATION: Replicate accepts commands that this server does not know.
+ * - HANDLE_ATOMIC_SLOT_MIGRATION: the module supports the migration of slots to another node. */
 #define VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS                    1
 #define VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED          2
 #define VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD              4
@@ -169,7 +202,10 @@
 #define VALKEYMODULE_OPTIONS_SKIP_COMMAND_VALIDATION             (1 << 4)
 #define VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION        (1 << 5)
 
-/* Directives (Register...Config). MEMORY: with units. */
+/* The Register...Config functions take these flags. IMMUTABLE directives cannot be changed at run time,
+ * SENSITIVE values are never logged, HIDDEN directives do not match patterns of CONFIG GET, PROTECTED ones
+ * require enable-protected-configs, and DENY_LOADING ones cannot be set while a dataset is being loaded.
+ * MEMORY permits units such as mb in numbers. BITFLAGS permits several words in an enum. */
 #define VALKEYMODULE_CONFIG_DEFAULT      0
 #define VALKEYMODULE_CONFIG_IMMUTABLE    1
 #define VALKEYMODULE_CONFIG_SENSITIVE    2
@@ -180,7 +216,8 @@
 #define VALKEYMODULE_CONFIG_BITFLAGS     (1 << 8)
 #define VALKEYMODULE_CONFIG_UNSIGNED     (1 << 9)
 
-/* Arguments, keys and channels of commands. */
+/* RegisterCommandFilter takes CMDFILTER_NOSELF, with which a filter is not called for commands that its own
+ * module calls. The other flags describe the arguments, keys and channels of commands. */
 #define VALKEYMODULE_CMDFILTER_NOSELF        1
 #define VALKEYMODULE_CMD_ARG_NONE            0
 #define VALKEYMODULE_CMD_ARG_OPTIONAL        1
@@ -202,7 +239,9 @@
 #define VALKEYMODULE_CMD_CHANNEL_SUBSCRIBE   4
 #define VALKEYMODULE_CMD_CHANNEL_UNSUBSCRIBE (1 << 3)
 
-/* Authentication callbacks; blocking on keys; Yield; descriptors in the loop. */
+/* An authentication callback returns AUTH_HANDLED or AUTH_NOT_HANDLED. Yield takes YIELD_FLAG_...,
+ * BlockClientOnKeysWithFlags takes BLOCK_UNBLOCK_..., and the callbacks and functions for file descriptors
+ * use EVENTLOOP_... */
 #define VALKEYMODULE_AUTH_HANDLED          0
 #define VALKEYMODULE_AUTH_NOT_HANDLED      1
 #define VALKEYMODULE_YIELD_FLAG_NONE       1
@@ -212,7 +251,8 @@
 #define VALKEYMODULE_EVENTLOOP_READABLE    1
 #define VALKEYMODULE_EVENTLOOP_WRITABLE    2
 
-/* Nodes of a cluster. */
+/* GetClusterNodeInfo returns a combination of NODE_MYSELF to NODE_NOFAILOVER. SetClusterFlags takes a
+ * combination of CLUSTER_FLAG_... */
 #define VALKEYMODULE_NODE_ID_LEN                 40
 #define VALKEYMODULE_NODE_MYSELF                 1
 #define VALKEYMODULE_NODE_PRIMARY                2
@@ -224,12 +264,14 @@
 #define VALKEYMODULE_CLUSTER_FLAG_NO_FAILOVER    2
 #define VALKEYMODULE_CLUSTER_FLAG_NO_REDIRECTION 4
 
-/* Types: when aux_save is called, and the newest version of ValkeyModuleTypeMethods. */
+/* TYPE_METHOD_VERSION is the newest version of ValkeyModuleTypeMethods. AUX_BEFORE_RDB means that auxiliary
+ * data is saved before the keys, and AUX_AFTER_RDB that it is saved after them. */
 #define VALKEYMODULE_TYPE_METHOD_VERSION 5
 #define VALKEYMODULE_AUX_BEFORE_RDB      1
 #define VALKEYMODULE_AUX_AFTER_RDB       2
 
-/* Events of the server, and which of each kind. */
+/* EVENT_... values identify server events. The values after them are subevents, which state what has
+ * happened. The subevents of COMMAND_RESULT_ACL_REJECTED are the values of ValkeyModuleACLLogEntryReason. */
 #define VALKEYMODULE_EVENT_REPLICATION_ROLE_CHANGED                  0
 #define VALKEYMODULE_EVENT_PERSISTENCE                               1
 #define VALKEYMODULE_EVENT_FLUSHDB                                   2
@@ -298,7 +340,7 @@
 #define VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_IMPORT_COMPLETED 4
 #define VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_EXPORT_COMPLETED 5
 
-/* Properties of a client (ValkeyModuleClientInfo). */
+/* The flags of ValkeyModuleClientInfo are a combination of these. */
 #define VALKEYMODULE_CLIENTINFO_FLAG_SSL                1
 #define VALKEYMODULE_CLIENTINFO_FLAG_PUBSUB             2
 #define VALKEYMODULE_CLIENTINFO_FLAG_BLOCKED            4
@@ -314,7 +356,7 @@
 #define VALKEYMODULE_CLIENTINFO_FLAG_EVER_AUTHENTICATED (1 << 12)
 #define VALKEYMODULE_CLIENTINFO_FLAG_FAKE               (1 << 13)
 
-/* Versions of structures. */
+/* These are the current versions of the structures that have a member `version`. */
 #define VALKEYMODULE_CLIENTINFO_VERSION                             1
 #define VALKEYMODULE_REPLICATIONINFO_VERSION                        1
 #define VALKEYMODULE_FLUSHINFO_VERSION                              1
@@ -333,8 +375,8 @@
 #define VALKEYMODULE_SCRIPTING_ENGINE_ABI_VERSION                   4
 #define VALKEYMODULE_REPLY_HANDLERS_VERSION                         1
 
-/* VM_CallArgv.
- *  */
+/* VM_CallArgv takes a combination of these flags. They correspond to the option letters of the format of
+ * Call. */
 #define VALKEYMODULE_CALL_ARGV_REPLICATE         1
 #define VALKEYMODULE_CALL_ARGV_NO_AOF            2
 #define VALKEYMODULE_CALL_ARGV_NO_REPLICAS       4
@@ -349,9 +391,9 @@
 #define VALKEYMODULE_CALL_ARGV_ALLOW_BLOCK       (1 << 11)
 #define VALKEYMODULE_CALL_ARGV_REPLY_EXACT       (1 << 12)
 
-/* As a value for HashSet: delete the field. */
+/* HashSet deletes a field if its value is HASH_DELETE. */
 #define VALKEYMODULE_HASH_DELETE ((ValkeyModuleString *)(long)1)
-/* The classes that clients subscribe to with the letter A. */
+/* NOTIFY_ALL contains the classes that the letter A of notify-keyspace-events stands for. */
 #define VALKEYMODULE_NOTIFY_ALL                                                                              \
     (VALKEYMODULE_NOTIFY_GENERIC | VALKEYMODULE_NOTIFY_STRING | VALKEYMODULE_NOTIFY_LIST |                   \
      VALKEYMODULE_NOTIFY_SET | VALKEYMODULE_NOTIFY_HASH | VALKEYMODULE_NOTIFY_ZSET |                         \
@@ -371,6 +413,7 @@
 typedef long long mstime_t;
 typedef long long ustime_t;
 
+/* The following types are opaque. A module has only pointers to them. */
 typedef struct ValkeyModuleCtx ValkeyModuleCtx;
 typedef struct ValkeyModuleString ValkeyModuleString;
 typedef struct ValkeyModuleKey ValkeyModuleKey;
@@ -400,12 +443,14 @@ typedef struct ValkeyModuleStreamID {
     uint64_t seq;
 } ValkeyModuleStreamID;
 
-typedef struct ValkeyModuleSlotRange { /* both ends belong to it */
+/* This structure describes a range of slots, which includes both ends. */
+typedef struct ValkeyModuleSlotRange {
     int start_slot;
     int end_slot;
 } ValkeyModuleSlotRange;
 
-/* Callbacks. */
+/* The server calls these functions of modules. The context and all arguments, except a module's own data, are
+ * valid only until the callback returns. */
 typedef int (*ValkeyModuleCmdFunc)(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc);
 typedef void (*ValkeyModuleDisconnectFunc)(ValkeyModuleCtx *ctx, ValkeyModuleBlockedClient *bc);
 typedef int (*ValkeyModuleAuthCallback)(ValkeyModuleCtx *ctx, ValkeyModuleString *username,
@@ -430,8 +475,10 @@ typedef void (*ValkeyModuleUserChangedFunc)(uint64_t client_id, void *privdata);
 typedef void (*ValkeyModuleOnUnblocked)(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *reply,
                                         void *private_data);
 
-/* Directives: `name` is without the module's. A setter that refuses returns VALKEYMODULE_ERR, and may say
- * why. */
+/* The server reads and sets a directive through these callbacks. The name is passed without the prefix of the
+ * module. A setter returns VALKEYMODULE_ERR to reject a value, and may then store a string with the reason in
+ * *err, which the server frees. The apply function is called once after all values of a CONFIG SET are
+ * set. */
 typedef ValkeyModuleString *(*ValkeyModuleConfigGetStringFunc)(const char *name, void *privdata);
 typedef long long (*ValkeyModuleConfigGetNumericFunc)(const char *name, void *privdata);
 typedef unsigned long long (*ValkeyModuleConfigGetUnsignedNumericFunc)(const char *name, void *privdata);
@@ -449,55 +496,67 @@ typedef int (*ValkeyModuleConfigSetEnumFunc)(const char *name, int val, void *pr
                                              ValkeyModuleString **err);
 typedef int (*ValkeyModuleConfigApplyFunc)(ValkeyModuleCtx *ctx, void *privdata, ValkeyModuleString **err);
 
-/* ---- What is known of a command (SetCommandInfo) ---- */
+/* ---- Descriptions of commands (SetCommandInfo) ---- */
 
+/* An argument of type KEY is a key of the key spec with the index key_spec_index. For ONEOF, exactly one of
+ * subargs is given. For BLOCK, all of subargs are given. */
 typedef enum {
     VALKEYMODULE_ARG_TYPE_STRING,
     VALKEYMODULE_ARG_TYPE_INTEGER,
     VALKEYMODULE_ARG_TYPE_DOUBLE,
-    VALKEYMODULE_ARG_TYPE_KEY, /* of the key spec key_spec_index */
+    VALKEYMODULE_ARG_TYPE_KEY,
     VALKEYMODULE_ARG_TYPE_PATTERN,
     VALKEYMODULE_ARG_TYPE_UNIX_TIME,
     VALKEYMODULE_ARG_TYPE_PURE_TOKEN,
-    VALKEYMODULE_ARG_TYPE_ONEOF, /* of subargs */
-    VALKEYMODULE_ARG_TYPE_BLOCK  /* of subargs */
+    VALKEYMODULE_ARG_TYPE_ONEOF,
+    VALKEYMODULE_ARG_TYPE_BLOCK
 } ValkeyModuleCommandArgType;
 
-typedef struct ValkeyModuleCommandArg { /* an array ends with name NULL */
+/* This structure describes an argument of a command. The flags are a combination of VALKEYMODULE_CMD_ARG_...
+ * An array of arguments ends with an element whose name is NULL. */
+typedef struct ValkeyModuleCommandArg {
     const char *name;
     ValkeyModuleCommandArgType type;
     int key_spec_index;
     const char *token;
     const char *summary;
     const char *since;
-    int flags; /* VALKEYMODULE_CMD_ARG_... */
+    int flags;
     const char *deprecated_since;
     struct ValkeyModuleCommandArg *subargs;
     const char *display_text;
 } ValkeyModuleCommandArg;
 
-typedef struct ValkeyModuleCommandHistoryEntry { /* an array ends with since NULL */
+/* This structure describes a change of a command. An array of changes ends with an element whose `since` is
+ * NULL. */
+typedef struct ValkeyModuleCommandHistoryEntry {
     const char *since;
     const char *changes;
 } ValkeyModuleCommandHistoryEntry;
 
-/* Where keys are: first where a search begins, then which they are from there on. */
+/* A key spec describes which arguments of a command are keys. The begin search determines the first argument
+ * to consider, and the find keys part determines the keys from there on. OMITTED means that the first
+ * argument is the only key. An array of key specs ends with an element of type BS_INVALID. */
 typedef enum {
-    VALKEYMODULE_KSPEC_BS_INVALID, /* the end of an array */
+    VALKEYMODULE_KSPEC_BS_INVALID,
     VALKEYMODULE_KSPEC_BS_UNKNOWN,
     VALKEYMODULE_KSPEC_BS_INDEX,
     VALKEYMODULE_KSPEC_BS_KEYWORD
 } ValkeyModuleKeySpecBeginSearchType;
 typedef enum {
-    VALKEYMODULE_KSPEC_FK_OMITTED, /* the one key there */
+    VALKEYMODULE_KSPEC_FK_OMITTED,
     VALKEYMODULE_KSPEC_FK_UNKNOWN,
     VALKEYMODULE_KSPEC_FK_RANGE,
     VALKEYMODULE_KSPEC_FK_KEYNUM
 } ValkeyModuleKeySpecFindKeysType;
 
+/* This structure contains a key spec. The flags are a combination of VALKEYMODULE_CMD_KEY_... A negative
+ * startfrom searches backwards, from that position relative to the last argument. In a range, lastkey is
+ * relative to the first key or, if it is negative, to the last argument. If lastkey is -1 and limit is
+ * greater than 1, the keys are in the first 1/limit of the remaining arguments. */
 typedef struct ValkeyModuleCommandKeySpec {
     const char *notes;
-    uint64_t flags; /* VALKEYMODULE_CMD_KEY_... */
+    uint64_t flags;
     ValkeyModuleKeySpecBeginSearchType begin_search_type;
     union {
         struct {
@@ -505,15 +564,15 @@ typedef struct ValkeyModuleCommandKeySpec {
         } index;
         struct {
             const char *keyword;
-            int startfrom; /* negative: from the end, backwards */
+            int startfrom;
         } keyword;
     } bs;
     ValkeyModuleKeySpecFindKeysType find_keys_type;
     union {
         struct {
-            int lastkey; /* from the first; negative: from the end */
+            int lastkey;
             int keystep;
-            int limit; /* with lastkey -1: only so much of the rest, as 1/limit */
+            int limit;
         } range;
         struct {
             int keynumidx, firstkey, keystep;
@@ -521,7 +580,8 @@ typedef struct ValkeyModuleCommandKeySpec {
     } fk;
 } ValkeyModuleCommandKeySpec;
 
-/* The sizes that this header knows: the server steps through arrays with them. */
+/* This structure contains the sizes of the elements of arrays, as the module was compiled with them. The
+ * server uses them to access the arrays. */
 typedef struct ValkeyModuleCommandInfoVersion {
     int version;
     size_t sizeof_historyentry;
@@ -529,14 +589,18 @@ typedef struct ValkeyModuleCommandInfoVersion {
     size_t sizeof_arg;
 } ValkeyModuleCommandInfoVersion;
 
+/* This structure describes a command, for COMMAND INFO and COMMAND DOCS. The version is
+ * VALKEYMODULE_COMMAND_INFO_VERSION. The tips are words separated by spaces. A positive arity is the exact
+ * number of arguments, including the command name. The arity -N means at least N arguments, and 0 keeps the
+ * present arity. SetCommandInfo copies everything. */
 typedef struct ValkeyModuleCommandInfo {
-    const ValkeyModuleCommandInfoVersion *version; /* VALKEYMODULE_COMMAND_INFO_VERSION */
+    const ValkeyModuleCommandInfoVersion *version;
     const char *summary;
     const char *complexity;
     const char *since;
     ValkeyModuleCommandHistoryEntry *history;
-    const char *tips; /* words */
-    int arity;        /* negative: at least; 0: as it is */
+    const char *tips;
+    int arity;
     ValkeyModuleCommandKeySpec *key_specs;
     ValkeyModuleCommandArg *args;
 } ValkeyModuleCommandInfo;
@@ -549,9 +613,12 @@ static const ValkeyModuleCommandInfoVersion ValkeyModule_CurrentCommandInfoVersi
        sizeof(ValkeyModuleCommandArg)};
 #define VALKEYMODULE_COMMAND_INFO_VERSION (&ValkeyModule_CurrentCommandInfoVersion)
 
-/* ---- Types of values (CreateDataType) ---- */
+/* ---- Data types (CreateDataType) ---- */
 
-typedef void *(*ValkeyModuleTypeLoadFunc)(ValkeyModuleIO *rdb, int encver); /* NULL: it cannot be loaded */
+/* The server calls these methods of a data type. rdb_load returns NULL if the value cannot be loaded, and
+ * aux_load returns VALKEYMODULE_ERR if its data cannot be loaded. copy returns the new value, or NULL if it
+ * cannot be copied. */
+typedef void *(*ValkeyModuleTypeLoadFunc)(ValkeyModuleIO *rdb, int encver);
 typedef void (*ValkeyModuleTypeSaveFunc)(ValkeyModuleIO *rdb, void *value);
 typedef int (*ValkeyModuleTypeAuxLoadFunc)(ValkeyModuleIO *rdb, int encver, int when);
 typedef void (*ValkeyModuleTypeAuxSaveFunc)(ValkeyModuleIO *rdb, int when);
@@ -570,40 +637,54 @@ typedef void *(*ValkeyModuleTypeCopyFunc)(ValkeyModuleString *fromkey, ValkeyMod
 typedef void *(*ValkeyModuleTypeCopyFunc2)(ValkeyModuleKeyOptCtx *ctx, const void *value);
 typedef int (*ValkeyModuleTypeDefragFunc)(ValkeyModuleDefragCtx *ctx, ValkeyModuleString *key, void **value);
 
-/* A function whose name ends in 2 is used in preference to the one without. */
+/* This structure contains the methods of a data type. Methods that the type does not support are NULL.
+ *
+ * - version is VALKEYMODULE_TYPE_METHOD_VERSION. Members that were added in later versions are not read.
+ * - free releases a value. A background thread may call it without the lock.
+ * - aux_load and aux_save load and save data that belongs to no key. aux_save_triggers is a combination of
+ *   VALKEYMODULE_AUX_... values.
+ * - aux_save2 replaces aux_save. If it saves nothing, the file contains nothing of this type.
+ * - free_effort returns the effort of freeing a value. A value may be freed in the background if the effort
+ *   is greater than 64, and always if it is 0.
+ * - defrag returns a value other than 0 if it has to be called again for the rest of the value.
+ *
+ * If both a method and its variant with the suffix 2 are set, the variant is called. */
 typedef struct ValkeyModuleTypeMethods {
-    uint64_t version; /* VALKEYMODULE_TYPE_METHOD_VERSION: what is behind it is not read */
+    uint64_t version;
     ValkeyModuleTypeLoadFunc rdb_load;
     ValkeyModuleTypeSaveFunc rdb_save;
     ValkeyModuleTypeRewriteFunc aof_rewrite;
     ValkeyModuleTypeMemUsageFunc mem_usage;
     ValkeyModuleTypeDigestFunc digest;
-    ValkeyModuleTypeFreeFunc free; /* also called by a background thread */
-    /* since version 2: what is saved beside the keys */
+    ValkeyModuleTypeFreeFunc free;
+    /* The following members exist since version 2. */
     ValkeyModuleTypeAuxLoadFunc aux_load;
     ValkeyModuleTypeAuxSaveFunc aux_save;
-    int aux_save_triggers; /* VALKEYMODULE_AUX_... */
-    /* since version 3 */
-    ValkeyModuleTypeFreeEffortFunc free_effort; /* above 64: free in the background; 0: always there */
+    int aux_save_triggers;
+    /* The following members exist since version 3. */
+    ValkeyModuleTypeFreeEffortFunc free_effort;
     ValkeyModuleTypeUnlinkFunc unlink;
     ValkeyModuleTypeCopyFunc copy;
-    ValkeyModuleTypeDefragFunc defrag; /* not 0: there is more to do */
-    /* since version 4 */
+    ValkeyModuleTypeDefragFunc defrag;
+    /* The following members exist since version 4. */
     ValkeyModuleTypeMemUsageFunc2 mem_usage2;
     ValkeyModuleTypeFreeEffortFunc2 free_effort2;
     ValkeyModuleTypeUnlinkFunc2 unlink2;
     ValkeyModuleTypeCopyFunc2 copy2;
-    /* since version 5: as aux_save, but nothing is in the file when it saves nothing */
+    /* The following member exists since version 5. */
     ValkeyModuleTypeAuxSaveFunc aux_save2;
 } ValkeyModuleTypeMethods;
 
-/* ---- Events of the server (SubscribeToServerEvent) ---- */
+/* ---- Server events (SubscribeToServerEvent) ---- */
 
+/* This structure identifies a server event. The id is one of VALKEYMODULE_EVENT_..., and dataver is the
+ * version of the structure that is passed with the event. */
 typedef struct ValkeyModuleEvent {
-    uint64_t id;      /* VALKEYMODULE_EVENT_... */
-    uint64_t dataver; /* of the structure that comes with it */
+    uint64_t id;
+    uint64_t dataver;
 } ValkeyModuleEvent;
-/* `data` points to the structure of the event, below; NULL where there is none. */
+/* Callbacks of this type receive server events. `data` points to the structure of the event, or is NULL if
+ * the event has none. It is valid only until the callback returns. */
 typedef void (*ValkeyModuleEventCallback)(ValkeyModuleCtx *ctx, ValkeyModuleEvent event, uint64_t subevent,
                                           void *data);
 
@@ -642,10 +723,12 @@ typedef void (*ValkeyModuleEventCallback)(ValkeyModuleCtx *ctx, ValkeyModuleEven
 #endif
 VALKEYMODULE_EVENTS(VALKEYMODULE_EVENT_VARIABLE)
 
-/* GetClientInfoById, too: there the caller sets the version. */
+/* This structure describes a client, in events of type ClientChange and for GetClientInfoById. The caller of
+ * GetClientInfoById sets the version first. The flags are a combination of
+ * VALKEYMODULE_CLIENTINFO_FLAG_... */
 typedef struct ValkeyModuleClientInfo {
     uint64_t version;
-    uint64_t flags; /* VALKEYMODULE_CLIENTINFO_FLAG_... */
+    uint64_t flags;
     uint64_t id;
     char addr[46];
     uint16_t port;
@@ -654,67 +737,80 @@ typedef struct ValkeyModuleClientInfo {
 #define VALKEYMODULE_CLIENTINFO_INITIALIZER_V1                                                               \
     { .version = 1 }
 
+/* This structure is passed with ReplicationRoleChanged. `primary` is 1 if this server is a primary now; then
+ * primary_host is an empty string. */
 typedef struct ValkeyModuleReplicationInfo {
     uint64_t version;
-    int primary;              /* are we one? */
-    const char *primary_host; /* "" on a primary */
+    int primary;
+    const char *primary_host;
     int primary_port;
     const char *replid1, *replid2;
     uint64_t repl1_offset, repl2_offset;
 } ValkeyModuleReplicationInfo;
 
+/* This structure is passed with FlushDB. dbnum is -1 if all databases are emptied. */
 typedef struct ValkeyModuleFlushInfo {
     uint64_t version;
     int32_t sync;
-    int32_t dbnum; /* -1: all */
+    int32_t dbnum;
 } ValkeyModuleFlushInfo;
 
+/* This structure is passed with ModuleChange. */
 typedef struct ValkeyModuleModuleChange {
     uint64_t version;
     const char *module_name;
     int32_t module_version;
 } ValkeyModuleModuleChange;
 
+/* This structure is passed with Config. config_names are the directives that have changed. */
 typedef struct ValkeyModuleConfigChange {
     uint64_t version;
     uint32_t num_changes;
     const char **config_names;
 } ValkeyModuleConfigChange;
 
+/* This structure is passed with CronLoop. hz is the number of these events per second. */
 typedef struct ValkeyModuleCronLoopInfo {
     uint64_t version;
     int32_t hz;
 } ValkeyModuleCronLoop;
 
+/* This structure is passed with LoadingProgress. progress is between 0 and 1024, or -1 if it is unknown. */
 typedef struct ValkeyModuleLoadingProgressInfo {
     uint64_t version;
     int32_t hz;
-    int32_t progress; /* 0 to 1024; -1: not known */
+    int32_t progress;
 } ValkeyModuleLoadingProgress;
 
+/* This structure is passed with SwapDB. */
 typedef struct ValkeyModuleSwapDbInfo {
     uint64_t version;
     int32_t dbnum_first;
     int32_t dbnum_second;
 } ValkeyModuleSwapDbInfo;
 
+/* This structure is passed with Key. The key is open for reading, with the value that it has before the
+ * change. The server closes it. */
 typedef struct ValkeyModuleKeyInfo {
     uint64_t version;
-    ValkeyModuleKey *key; /* open for reading, as it still is */
+    ValkeyModuleKey *key;
 } ValkeyModuleKeyInfo;
 
 typedef enum {
     VALKEYMODULE_AUTH_RESULT_GRANTED,
     VALKEYMODULE_AUTH_RESULT_DENIED
 } ValkeyModuleAuthenticationResult;
+/* This structure is passed with AuthenticationAttempt. module_name is the module that decided, or NULL if the
+ * server did. */
 typedef struct ValkeyModuleAuthenticationInfo {
     uint64_t version;
     uint64_t client_id;
     const char *username;
-    const char *module_name; /* who decided; NULL: the server */
+    const char *module_name;
     ValkeyModuleAuthenticationResult result;
 } ValkeyModuleAuthenticationInfo;
 
+/* This structure is passed with AtomicSlotMigration. */
 typedef struct ValkeyModuleAtomicSlotMigrationInfo {
     uint64_t version;
     char job_name[VALKEYMODULE_NODE_ID_LEN + 1];
@@ -729,20 +825,25 @@ typedef enum {
     VALKEYMODULE_ACL_LOG_CHANNEL,
     VALKEYMODULE_ACL_LOG_DB
 } ValkeyModuleACLLogEntryReason;
+/* This structure is passed with the CommandResult... events. command_name is NULL if the command is unknown.
+ * duration_us and dirty, the number of changes to the dataset, are 0 for rejected commands. rejection_context
+ * is the error of a rejected command, the key or channel that the ACL denies, or NULL. */
 typedef struct ValkeyModuleCommandResultInfo {
     uint64_t version;
-    const char *command_name; /* NULL: unknown */
+    const char *command_name;
     int64_t duration_us;
     int64_t dirty;
     uint64_t client_id;
     int is_module_client;
     int argc;
     ValkeyModuleString **argv;
-    const char *rejection_context; /* the error; of ACL: the key or channel; NULL: none */
+    const char *rejection_context;
 } ValkeyModuleCommandResultInfo;
 
 /* ---- Scripting engines (RegisterScriptingEngine) ---- */
 
+/* VMSE_EVAL selects the scripts of EVAL, VMSE_FUNCTION the libraries of FUNCTION, and VMSE_ALL both. A script
+ * with EVAL_COMPAT_MODE has no `#!` line, so it follows the rules for scripts that declare no flags. */
 typedef enum { VMSE_EVAL, VMSE_FUNCTION, VMSE_ALL } ValkeyModuleScriptingEngineSubsystemType;
 typedef enum { VMSE_STATE_EXECUTING, VMSE_STATE_KILLED } ValkeyModuleScriptingEngineExecutionState;
 typedef enum {
@@ -750,27 +851,33 @@ typedef enum {
     VMSE_SCRIPT_FLAG_ALLOW_OOM = 1 << 1,
     VMSE_SCRIPT_FLAG_ALLOW_STALE = 1 << 2,
     VMSE_SCRIPT_FLAG_NO_CLUSTER = 1 << 3,
-    VMSE_SCRIPT_FLAG_EVAL_COMPAT_MODE = 1 << 4, /* no #! line: the rules of before there were flags */
+    VMSE_SCRIPT_FLAG_EVAL_COMPAT_MODE = 1 << 4,
     VMSE_SCRIPT_FLAG_ALLOW_CROSS_SLOT = 1 << 5
 } ValkeyModuleScriptingEngineScriptFlag;
 
+/* This structure contains a compiled function. `name` is the name of a function of a library. `function`
+ * belongs to the engine. `desc` may be NULL. f_flags is a combination of VMSE_SCRIPT_FLAG_... */
 typedef struct ValkeyModuleScriptingEngineCompiledFunction {
     uint64_t version;
-    ValkeyModuleString *name; /* of a function in a library */
-    void *function;           /* the engine's */
-    ValkeyModuleString *desc; /* may be NULL */
-    uint64_t f_flags;         /* VMSE_SCRIPT_FLAG_... */
+    ValkeyModuleString *name;
+    void *function;
+    ValkeyModuleString *desc;
+    uint64_t f_flags;
 } ValkeyModuleScriptingEngineCompiledFunction;
 
-typedef struct ValkeyModuleScriptingEngineMemoryInfo { /* bytes */
+/* This structure contains the memory use of an engine, in bytes. */
+typedef struct ValkeyModuleScriptingEngineMemoryInfo {
     uint64_t version;
     size_t used_memory;
     size_t engine_memory_overhead;
 } ValkeyModuleScriptingEngineMemoryInfo;
 
+/* This structure contains the part of a reset that is done in the background: a background thread calls the
+ * callback once, without the lock. The engine allocates the structure with ValkeyModule_Alloc, and the server
+ * frees it. */
 typedef struct ValkeyModuleScriptingEngineCallableLazyEnvReset {
     void *context;
-    void (*engineLazyEnvResetCallback)(void *context); /* called in the background */
+    void (*engineLazyEnvResetCallback)(void *context);
 } ValkeyModuleScriptingEngineCallableLazyEnvReset;
 
 typedef enum {
@@ -785,22 +892,29 @@ typedef struct ValkeyModuleScriptingEngineDebuggerCommandParam {
     int variadic;
 } ValkeyModuleScriptingEngineDebuggerCommandParam;
 
-/* 1: read the next command; 0: go on with the script. */
+/* A handler runs a command of a debugger. It returns 1 to read the next command, or 0 to continue the
+ * script. */
 typedef int (*ValkeyModuleScriptingEngineDebuggerCommandHandlerFunc)(ValkeyModuleString **argv, size_t argc,
                                                                      void *context);
+/* This structure describes a command of a debugger. The first prefix_len characters of the name are its
+ * abbreviation; 0 means that there is none. An invisible command is not listed by `help`. The handler
+ * receives the context, or the context of the engine if it is NULL. */
 typedef struct ValkeyModuleScriptingEngineDebuggerCommand {
     uint64_t version;
     const char *name;
-    size_t prefix_len; /* so many of its letters are enough */
+    size_t prefix_len;
     const ValkeyModuleScriptingEngineDebuggerCommandParam *params;
     size_t params_len;
     const char *desc;
-    int invisible; /* not in the list of help */
+    int invisible;
     ValkeyModuleScriptingEngineDebuggerCommandHandlerFunc handler;
-    void *context; /* NULL: the engine's */
+    void *context;
 } ValkeyModuleScriptingEngineDebuggerCommand;
 
-/* The array and its items are made with ValkeyModule_Alloc; err says why there is none. */
+/* The server calls these methods of an engine. compile_code returns an array of functions. The engine
+ * allocates the array with ValkeyModule_Alloc, and the server frees it; the functions are freed with
+ * free_function. If the code cannot be compiled, compile_code returns NULL and stores a string with the
+ * reason in *err, which the server frees. */
 typedef ValkeyModuleScriptingEngineCompiledFunction **(*ValkeyModuleScriptingEngineCompileCodeFunc)(
     ValkeyModuleCtx *module_ctx, ValkeyModuleScriptingEngineCtx *engine_ctx,
     ValkeyModuleScriptingEngineSubsystemType type, const char *code, size_t code_len, size_t timeout,
@@ -838,25 +952,32 @@ typedef void (*ValkeyModuleScriptingEngineDebuggerEndFunc)(ValkeyModuleCtx *modu
                                                            ValkeyModuleScriptingEngineCtx *engine_ctx,
                                                            ValkeyModuleScriptingEngineSubsystemType type);
 
+/* This structure contains the methods of an engine. The version is
+ * VALKEYMODULE_SCRIPTING_ENGINE_ABI_VERSION. */
 typedef struct ValkeyModuleScriptingEngineMethods {
-    uint64_t version; /* VALKEYMODULE_SCRIPTING_ENGINE_ABI_VERSION */
+    uint64_t version;
     ValkeyModuleScriptingEngineCompileCodeFunc compile_code;
     ValkeyModuleScriptingEngineFreeFunctionFunc free_function;
     ValkeyModuleScriptingEngineCallFunctionFunc call_function;
     ValkeyModuleScriptingEngineGetFunctionMemoryOverheadFunc get_function_memory_overhead;
     ValkeyModuleScriptingEngineResetEnvFunc reset_env;
     ValkeyModuleScriptingEngineGetMemoryInfoFunc get_memory_info;
-    /* since version 4: all of them, or none */
+    /* The following members exist since version 4. An engine defines either all of them or none. */
     ValkeyModuleScriptingEngineDebuggerEnableFunc debugger_enable;
     ValkeyModuleScriptingEngineDebuggerDisableFunc debugger_disable;
     ValkeyModuleScriptingEngineDebuggerStartFunc debugger_start;
     ValkeyModuleScriptingEngineDebuggerEndFunc debugger_end;
 } ValkeyModuleScriptingEngineMethods;
 
-/* ---- VM_CallArgv: a command whose answer is handed over piece by piece ---- */
+/* ---- Handlers of replies (VM_CallArgv) ---- */
 
+/* VM_CallArgv calls a command and passes its reply to these handlers, element by element. A handler that is
+ * NULL is skipped. The version is VALKEYMODULE_REPLY_HANDLERS_VERSION. onRespAvailable receives the whole
+ * reply in RESP first; if it returns 0, the other handlers are not called. onBlocked is called if the command
+ * blocks; the reply is passed later. VM_CallArgvAbort(handle) cancels such a call. The two functions are not
+ * in the lists below; the server exports them by name. */
 typedef struct ValkeyModuleReplyHandlers {
-    uint64_t version; /* VALKEYMODULE_REPLY_HANDLERS_VERSION */
+    uint64_t version;
     void (*null)(void *ctx);
     void (*nullBulkString)(void *ctx);
     void (*nullArray)(void *ctx);
@@ -883,11 +1004,16 @@ typedef struct ValkeyModuleReplyHandlers {
 
 /* ---- Functions ---- */
 
-/* Of the module itself. SetModuleAttribs names it, once, in ValkeyModule_Init. IsModuleNameBusy: 1 when a
- * loaded module has that name. SetModuleOptions replaces the whole set (VALKEYMODULE_OPTION...).
- * UpdateRuntimeArgs is what CONFIG REWRITE writes behind the path from then on (argv[0] is left out).
- * ExportSharedAPI and GetSharedAPI let modules call each other; who exports cannot be unloaded before who
- * uses. The ...All functions tell which bits this server knows; GetServerVersion is 0x00MMmmpp. */
+/* These functions concern the module itself. ValkeyModule_Init calls SetModuleAttribs, which sets the name of
+ * the module, and IsModuleNameBusy, which returns 1 if a loaded module has that name. SetModuleOptions
+ * replaces all options (VALKEYMODULE_OPTION...). UpdateRuntimeArgs sets the arguments that CONFIG REWRITE
+ * writes after the path of the module; argv[0] is ignored.
+ *
+ * ExportSharedAPI publishes a function for other modules, and GetSharedAPI returns it, or NULL if it does not
+ * exist. A module cannot be unloaded while other modules use its functions.
+ *
+ * The Get...All functions return all flags that this server knows. GetServerVersion returns 0x00MMmmpp
+ * (major, minor, patch). */
 #define VALKEYMODULE_LOADING_FUNCTIONS(F)                                                                    \
     F(void, SetModuleAttribs, (ValkeyModuleCtx * ctx, const char *name, int ver, int apiver))                \
     F(int, IsModuleNameBusy, (const char *name))                                                             \
@@ -902,11 +1028,15 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, GetKeyspaceNotificationFlagsAll, (void))                                                          \
     F(int, GetOpenKeyModesAll, (void))
 
-/* Memory that INFO counts; from any thread. Alloc, Calloc, Realloc and Strdup end the server when there is
- * none; the Try ones return NULL. PoolAlloc is given back when the callback returns. With AutoMemory, so are
- * keys, strings, replies and dictionaries that are made from then on in this context. MallocSize is what an
- * allocation takes, MallocUsableSize what of it may be written to. GetUsedMemoryRatio is used/maxmemory, 0
- * without a limit. */
+/* These functions allocate memory that counts in used_memory. They may be called from any thread, except
+ * PoolAlloc and AutoMemory.
+ *
+ * Alloc, Calloc, Realloc and Strdup terminate the server if there is not enough memory; the Try... functions
+ * return NULL. Memory of PoolAlloc is freed when the callback returns. After AutoMemory, keys, strings,
+ * replies and dictionaries that are created in this context are freed when the callback returns, too.
+ *
+ * MallocSize returns the size of an allocation, and MallocUsableSize how much of it may be written to.
+ * GetUsedMemoryRatio returns used memory divided by maxmemory, or 0 if there is no limit. */
 #define VALKEYMODULE_MEMORY_FUNCTIONS(F)                                                                     \
     F(void *, Alloc, (size_t bytes))                                                                         \
     F(void *, TryAlloc, (size_t bytes))                                                                      \
@@ -924,11 +1054,20 @@ typedef struct ValkeyModuleReplyHandlers {
     F(size_t, MallocSizeDict, (ValkeyModuleDict * dict))                                                     \
     F(float, GetUsedMemoryRatio, (void))
 
-/* The time (wall clock; CachedMicroseconds: of the command that runs; MonotonicMicroseconds: of no epoch),
- * random bytes, the log (level: "debug", "verbose", "notice" or "warning"), LATENCY. GetContextFlags are
- * VALKEYMODULE_CTX_FLAGS_...; AvoidReplicaTraffic: 1 while nothing should be sent to replicas. Yield lets
- * others have answers in the middle of something long: "BUSY <text>", or (FLAG_CLIENTS) the few commands that
- * may run then. ServerInfo... reads a section of INFO. */
+/* These functions provide time, random bytes, the log, latency samples and INFO.
+ *
+ * Milliseconds and Microseconds return Unix time, CachedMicroseconds the Unix time at which the current
+ * command began, and MonotonicMicroseconds a time since an arbitrary point. Log levels are "debug",
+ * "verbose", "notice" and "warning". GetContextFlags returns VALKEYMODULE_CTX_FLAGS_...; ctx may be NULL.
+ * AvoidReplicaTraffic returns 1 while clients are paused, when nothing should be sent to replicas.
+ *
+ * A long operation calls Yield often, so that other clients are served during it. With YIELD_FLAG_CLIENTS,
+ * only commands that are allowed while the server is busy run; other commands fail with the error "BUSY
+ * <busy_reply>". Without it, clients are served only while a dataset is being loaded.
+ *
+ * GetServerInfo returns a section of INFO, which the module frees with FreeServerInfo. The
+ * ServerInfoGetField... functions return a field of it. If the field does not exist or has another type, they
+ * return NULL or 0, and *out_err is VALKEYMODULE_ERR. */
 #define VALKEYMODULE_MISC_FUNCTIONS(F)                                                                       \
     F(mstime_t, Milliseconds, (void))                                                                        \
     F(ustime_t, Microseconds, (void))                                                                        \
@@ -955,12 +1094,22 @@ typedef struct ValkeyModuleReplyHandlers {
       (ValkeyModuleServerInfoData * data, const char *field, int *out_err))                                  \
     F(double, ServerInfoGetFieldDouble, (ValkeyModuleServerInfoData * data, const char *field, int *out_err))
 
-/* Commands; made in ValkeyModule_OnLoad only. Flags are words with blanks between them: "write readonly admin
- * deny-oom deny-script allow-loading pubsub blocking allow-stale no-monitor no-commandlog fast no-auth
- * may-replicate getkeys-api getchannels-api no-cluster no-mandatory-keys allow-busy all-dbs". The key triple
- * (first, last, step) is 0, 0, 0 for a command without keys. A function of NULL makes a container for
- * subcommands. With getkeys-api the handler is also called to tell where its keys are:
- * IsKeysPositionRequest, then KeyAtPos... for each; the same for channels. */
+/* These functions create and describe commands. CreateCommand, CreateSubcommand, SetCommandACLCategories and
+ * AddACLCategory fail outside of ValkeyModule_OnLoad.
+ *
+ * Flags of a command are words separated by spaces: "write readonly admin deny-oom deny-script allow-loading
+ * pubsub blocking allow-stale no-monitor no-commandlog fast no-auth may-replicate getkeys-api getchannels-api
+ * no-cluster no-mandatory-keys allow-busy all-dbs". firstkey, lastkey and keystep are 0 for a command without
+ * keys. If cmdfunc is NULL, the command is a container for subcommands.
+ *
+ * With the flag getkeys-api, the server also calls cmdfunc to find the keys of a command.
+ * IsKeysPositionRequest then returns 1, and cmdfunc calls KeyAtPos... for each key and does nothing else. The
+ * flag getchannels-api does the same for channels.
+ *
+ * SetCommandInfo sets errno to EINVAL if the description is invalid, and to EEXIST if the command has one.
+ * AddACLCategory sets EINVAL, EBUSY (the category exists) or ENOMEM (there are too many). GetCommandKeys
+ * returns an array of positions, which the module frees. It returns NULL and sets errno to ENOENT if the
+ * command does not exist, to EINVAL if the number of arguments is wrong, and to 0 if there are no keys. */
 #define VALKEYMODULE_COMMAND_FUNCTIONS(F)                                                                    \
     F(int, CreateCommand,                                                                                    \
       (ValkeyModuleCtx * ctx, const char *name, ValkeyModuleCmdFunc cmdfunc, const char *strflags,           \
@@ -984,8 +1133,9 @@ typedef struct ValkeyModuleReplyHandlers {
       (ValkeyModuleCtx * ctx, ValkeyModuleString * *argv, int argc, int *num_keys, int **out_flags))         \
     F(int, RedactClientCommandArgument, (ValkeyModuleCtx * ctx, int pos))
 
-/* A filter sees each command before it is looked up, and may change its arguments; strings that are put in
- * become the server's. */
+/* A command filter is called for each command before it is looked up, and may change its arguments. The
+ * server takes ownership of strings that a filter inserts or uses as replacements. Positions outside of the
+ * arguments are errors. */
 #define VALKEYMODULE_FILTER_FUNCTIONS(F)                                                                     \
     F(ValkeyModuleCommandFilter *, RegisterCommandFilter,                                                    \
       (ValkeyModuleCtx * ctx, ValkeyModuleCommandFilterFunc cb, int flags))                                  \
@@ -997,9 +1147,14 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, CommandFilterArgDelete, (ValkeyModuleCommandFilterCtx * fctx, int pos))                           \
     F(unsigned long long, CommandFilterGetClientId, (ValkeyModuleCommandFilterCtx * fctx))
 
-/* Strings, counted references. Whoever makes one frees it (FreeString), unless AutoMemory does. RetainString
- * keeps one beyond the callback; HoldString does the same, in the way that is cheapest. StringAppendBuffer
- * only for who has the only reference. The bytes of StringPtrLen are the string's. StringTo... are strict. */
+/* Strings have a reference count. The module frees each string that it creates (FreeString), unless
+ * AutoMemory is on. RetainString keeps a string until the module frees it, even with AutoMemory. HoldString
+ * returns the string with a new reference, which AutoMemory may free. A thread without the lock may only read
+ * and free strings that have a single reference.
+ *
+ * StringPtrLen returns the bytes of the string, which are valid as long as the string is unchanged and not
+ * freed. StringAppendBuffer fails if the string has other references. The StringTo... functions return
+ * VALKEYMODULE_ERR unless the whole string is a valid number or stream ID. */
 #define VALKEYMODULE_STRING_FUNCTIONS(F)                                                                     \
     F(ValkeyModuleString *, CreateString, (ValkeyModuleCtx * ctx, const char *ptr, size_t len))              \
     F(ValkeyModuleString *, CreateStringPrintf,                                                              \
@@ -1027,10 +1182,18 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, StringToLongDouble, (const ValkeyModuleString *str, long double *d))                              \
     F(int, StringToStreamID, (const ValkeyModuleString *str, ValkeyModuleStreamID *id))
 
-/* Databases and keys. SelectDb holds for the client, too, when the context is a command's. OpenKey with READ
- * is NULL where there is no key, with WRITE never; CloseKey tells those who WATCH. Times to live are
- * milliseconds, -1: none. What is done through these functions is neither replicated nor an event of the
- * keyspace: Replicate and NotifyKeyspaceEvent are the module's affair. */
+/* These functions concern databases and keys of any type.
+ *
+ * In the context of a command, SelectDb also changes the database of the client. OpenKey returns NULL if the
+ * mode lacks WRITE and the key does not exist. The module closes keys with CloseKey, unless AutoMemory is on.
+ * Closing a key that was opened for writing marks it as modified for WATCH and client-side caching. Functions
+ * that change a key fail if it is not open for writing.
+ *
+ * Times to live are in milliseconds. GetExpire and SetExpire use durations, and the Abs functions Unix times.
+ * LRU idle times are in milliseconds.
+ *
+ * Changes through the functions of this group and of the following ones are not replicated and cause no
+ * keyspace events. The module calls Replicate and NotifyKeyspaceEvent itself. */
 #define VALKEYMODULE_KEY_FUNCTIONS(F)                                                                        \
     F(int, SelectDb, (ValkeyModuleCtx * ctx, int newid))                                                     \
     F(int, GetSelectedDb, (ValkeyModuleCtx * ctx))                                                           \
@@ -1060,15 +1223,17 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, GetDbIdFromOptCtx, (ValkeyModuleKeyOptCtx * ctx))                                                 \
     F(int, GetToDbIdFromOptCtx, (ValkeyModuleKeyOptCtx * ctx))
 
-/* A key that holds a string. StringDMA gives its bytes themselves, good until the next call about this key.
- */
+/* These functions access a key that holds a string. StringDMA returns the bytes themselves, which are valid
+ * until the next call with this key. They may be changed only if the mode is WRITE and the key is open for
+ * writing. StringTruncate changes the length and fills a longer string with zero bytes. */
 #define VALKEYMODULE_STRING_VALUE_FUNCTIONS(F)                                                               \
     F(int, StringSet, (ValkeyModuleKey * key, ValkeyModuleString * str))                                     \
     F(char *, StringDMA, (ValkeyModuleKey * key, size_t * len, int mode))                                    \
     F(int, StringTruncate, (ValkeyModuleKey * key, size_t newlen))
 
-/* A key that holds a list. Positions from the end are negative. errno: EINVAL, ENOTSUP (not a list), EBADF
- * (the key is not open for that), EDOM (no such position). */
+/* These functions access a key that holds a list. Negative positions count from the end, with -1 for the last
+ * element. On failure they set errno: EINVAL (an argument is NULL), ENOTSUP (the key is not a list), EBADF
+ * (the key is not open in the required mode) or EDOM (there is no such position). */
 #define VALKEYMODULE_LIST_FUNCTIONS(F)                                                                       \
     F(int, ListPush, (ValkeyModuleKey * kp, int where, ValkeyModuleString *ele))                             \
     F(ValkeyModuleString *, ListPop, (ValkeyModuleKey * key, int where))                                     \
@@ -1077,8 +1242,10 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, ListInsert, (ValkeyModuleKey * key, long index, ValkeyModuleString *value))                       \
     F(int, ListDelete, (ValkeyModuleKey * key, long index))
 
-/* A key that holds a sorted set. Of the range functions a key has one iterator at a time; what changes the
- * set meanwhile makes it undefined. */
+/* These functions access a key that holds a sorted set. A key has one iterator: ZsetFirstIn... and
+ * ZsetLastIn... position it, ZsetRangeNext and ZsetRangePrev move it and return 0 at the end of the range. If
+ * the set is changed during an iteration, the iterator is invalid. The ends of lexicographic ranges have the
+ * syntax of ZRANGE with BYLEX. */
 #define VALKEYMODULE_ZSET_FUNCTIONS(F)                                                                       \
     F(int, ZsetAdd, (ValkeyModuleKey * key, double score, ValkeyModuleString *ele, int *flagsptr))           \
     F(int, ZsetIncrby,                                                                                       \
@@ -1095,9 +1262,15 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, ZsetRangePrev, (ValkeyModuleKey * key))                                                           \
     F(int, ZsetRangeEndReached, (ValkeyModuleKey * key))
 
-/* A key that holds a hash. HashSet takes pairs of field and value, HashGet of field and where the value goes,
- * up to a NULL in the place of a field; VALKEYMODULE_HASH_DELETE as a value deletes. HashSetStringRef has the
- * value stay where the module keeps it. */
+/* These functions access a key that holds a hash. The variable arguments of HashSet are pairs of a field and
+ * a value, and those of HashGet are pairs of a field and a pointer to where its value is stored (NULL if the
+ * field does not exist). A NULL in place of a field ends the list. The module frees the values.
+ *
+ * HashSet returns how many existing fields were updated or deleted. If it returns 0, errno is EINVAL, ENOTSUP
+ * (the key is not a hash), EBADF (the key is not open for writing) or ENOENT (there was nothing to count).
+ *
+ * HashSetStringRef sets an existing field to a value that stays in the memory of the module. The module keeps
+ * the buffer until the field is changed or deleted. The function returns -1 if the field does not exist. */
 #define VALKEYMODULE_HASH_FUNCTIONS(F)                                                                       \
     F(int, HashSet, (ValkeyModuleKey * key, int flags, ...))                                                 \
     F(int, HashGet, (ValkeyModuleKey * key, int flags, ...))                                                 \
@@ -1105,7 +1278,11 @@ typedef struct ValkeyModuleReplyHandlers {
       (ValkeyModuleKey * key, ValkeyModuleString * field, const char *buf, size_t len))                      \
     F(int, HashHasStringRef, (ValkeyModuleKey * key, ValkeyModuleString * field))
 
-/* A key that holds a stream; errno says why something failed. */
+/* These functions access a key that holds a stream. On failure they set errno: EINVAL (invalid arguments),
+ * ENOTSUP (the key is not a stream), EBADF (the key is not open for writing, or the iteration is in the wrong
+ * state), EDOM (the ID is not allowed), EFBIG (no greater ID exists), ERANGE (the entry is too large) or
+ * ENOENT (there is no such entry, or no more of them). The trim functions return the number of deleted
+ * entries, or -1 on failure. */
 #define VALKEYMODULE_STREAM_FUNCTIONS(F)                                                                     \
     F(int, StreamAdd,                                                                                        \
       (ValkeyModuleKey * key, int flags, ValkeyModuleStreamID *id, ValkeyModuleString **argv,                \
@@ -1121,9 +1298,15 @@ typedef struct ValkeyModuleReplyHandlers {
     F(long long, StreamTrimByLength, (ValkeyModuleKey * key, int flags, long long length))                   \
     F(long long, StreamTrimByID, (ValkeyModuleKey * key, int flags, ValkeyModuleStreamID *id))
 
-/* What the client is answered. Of collections first the length, then the elements; with
- * VALKEYMODULE_POSTPONED_LEN the length is told behind them (ReplySet...Length). In RESP2, types that it
- * lacks become what clients of RESP2 know. */
+/* These functions send a reply to the client of the context. In a context without a client, such as that of a
+ * timer, replies are discarded. Only ReplyWithCallReply and ReplyWithAttribute can fail: the former for
+ * promises and for RESP3 replies to a client that uses RESP2, the latter for all clients that use RESP2. A
+ * thread needs no lock to reply in the context of its blocked client.
+ *
+ * A collection starts with its length, which is followed by its elements. With VALKEYMODULE_POSTPONED_LEN,
+ * the length is set after the elements, with ReplySet...Length. If it is never set, the client is
+ * disconnected. Types that exist only in RESP3 are converted for clients that use RESP2. ReplySetPushLength
+ * is always NULL. */
 #define VALKEYMODULE_REPLY_FUNCTIONS(F)                                                                      \
     F(int, ReplyWithLongLong, (ValkeyModuleCtx * ctx, long long ll))                                         \
     F(int, ReplyWithSimpleString, (ValkeyModuleCtx * ctx, const char *msg))                                  \
@@ -1156,12 +1339,34 @@ typedef struct ValkeyModuleReplyHandlers {
     F(void, ReplySetPushLength, (ValkeyModuleCtx * ctx, long len))                                           \
     F(int, ReplyWithCallReply, (ValkeyModuleCtx * ctx, ValkeyModuleCallReply * reply))
 
-/* Commands that the module runs. fmt has a letter for each argument (c C string, s ValkeyModuleString, b
- * bytes and size_t, l long long, v array of strings and size_t) and letters that say how: ! replicate, A not
- * to the append-only file, R not to replicas, 3 answer in RESP3, 0 in the client's protocol, C as its user, S
- * as a script, W no writes, M not beyond maxmemory, E errors as replies, D only look whether it could run, K
- * it may block (the reply is a promise then), X replies in their exact types. NULL: errno says why. Replicate
- * takes the same letters. */
+/* Call runs a command. The format has a letter for each argument:
+ *
+ *     c  C string              b  bytes and size_t      v  array of ValkeyModuleStrings and size_t
+ *     s  ValkeyModuleString    l  long long
+ *
+ * and letters for options:
+ *
+ *     !  replicate the command       A  do not write it to the AOF    R  do not send it to replicas
+ *     3  reply in RESP3              0  reply in the protocol of the client
+ *     C  check the ACL of the user   S  apply the rules for scripts
+ *     W  reject write commands       M  reject commands that use more memory if maxmemory is reached
+ *     E  return a rejection as an error reply
+ *     D  only check whether the command may run
+ *     K  permit the command to block; the reply is a promise then
+ *     X  distinguish simple strings and null arrays from other types
+ *
+ * Call returns a reply, which the module frees with FreeCallReply unless AutoMemory is on. Elements of a
+ * reply belong to it. If the command is rejected, Call returns NULL unless E is given, and errno is EBADF
+ * (invalid format), ENOENT (unknown command), EINVAL (wrong number of arguments), EACCES (ACL), ENOTSUP (C
+ * without a user), ENOSPC (W or M) or ESPIPE (S). In a cluster, errno has other values if the slots of the
+ * keys do not permit the command.
+ *
+ * If a reply has another type than the function expects, CallReplyInteger returns LLONG_MIN, CallReplyDouble
+ * the same number as a double, CallReplyBool INT_MIN, and functions that return pointers return NULL.
+ * CallReplyPromiseSetUnblockHandler sets the function that receives, and frees, the reply of a blocked
+ * command. CallReplyPromiseAbort cancels the command.
+ *
+ * Replicate takes the same format, and sends a command to the AOF and the replicas without running it. */
 #define VALKEYMODULE_CALL_FUNCTIONS(F)                                                                       \
     F(ValkeyModuleCallReply *, Call, (ValkeyModuleCtx * ctx, const char *cmdname, const char *fmt, ...))     \
     F(void, FreeCallReply, (ValkeyModuleCallReply * reply))                                                  \
@@ -1189,9 +1394,21 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, Replicate, (ValkeyModuleCtx * ctx, const char *cmdname, const char *fmt, ...))                    \
     F(int, ReplicateVerbatim, (ValkeyModuleCtx * ctx))
 
-/* Clients that wait, and threads. A blocked client is let go by UnblockClient, once and always, from any
- * thread. A thread's context replies to its blocked client without a lock, and needs the lock for anything
- * else. */
+/* These functions block clients and let threads use the server.
+ *
+ * BlockClient returns a handle, or NULL with errno EINVAL or ENOTSUP if the context has no client that can be
+ * blocked. The module must call UnblockClient or AbortBlock for each handle, even if the client has
+ * disconnected or its timeout has expired. The handle is invalid afterwards. Both functions may be called
+ * from any thread. The callbacks run with the lock held. If timeout_ms is 0, there is no timeout.
+ *
+ * A client that is blocked on keys is unblocked when its reply callback returns VALKEYMODULE_OK. The server
+ * then frees the handle, and also if the client disconnects or its timeout expires. UnblockClient fails with
+ * errno ENOTSUP for such a client if it has no timeout callback.
+ *
+ * The context of GetThreadSafeContext may be used by one thread at a time. It needs no lock to send replies
+ * to its blocked client. All other functions require the lock. The context and the lock functions may be
+ * called from any thread. ThreadSafeContextTryLock fails with errno EBUSY if the lock is not free. A thread
+ * must release the lock soon, because the server does nothing else meanwhile. */
 #define VALKEYMODULE_BLOCKING_FUNCTIONS(F)                                                                   \
     F(ValkeyModuleBlockedClient *, BlockClient,                                                              \
       (ValkeyModuleCtx * ctx, ValkeyModuleCmdFunc reply_callback, ValkeyModuleCmdFunc timeout_callback,      \
@@ -1228,9 +1445,21 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, ThreadSafeContextTryLock, (ValkeyModuleCtx * ctx))                                                \
     F(void, ThreadSafeContextUnlock, (ValkeyModuleCtx * ctx))
 
-/* What happens: timers (once, after so many milliseconds), file descriptors in the server's loop, changes of
- * keys, events of the server, forked children, messages to subscribers. EventLoopAddOneShot may be called
- * from any thread. */
+/* These functions register callbacks for timers, file descriptors, keyspace events and server events, and
+ * manage child processes. Callbacks for events run in the thread that causes the event, with the lock held.
+ * All other callbacks run in the main thread.
+ *
+ * A timer is called once, after a period in milliseconds. EventLoopAdd fails with errno ERANGE (the
+ * descriptor is outside of the event loop) or EINVAL. EventLoopAddOneShot makes the main thread call a
+ * function; it may be called from any thread.
+ *
+ * A callback for keyspace events should not write to the dataset. It calls AddPostNotificationJob to have a
+ * function called after the command, when writing is permitted. SubscribeToServerEvent with the callback NULL
+ * ends a subscription.
+ *
+ * Fork returns the process ID in the server, 0 in the child and -1 on failure. Only one child of any kind
+ * exists at a time. The child ends with ExitFromChild. PublishMessage... return the number of local
+ * subscribers that received the message. */
 #define VALKEYMODULE_EVENT_FUNCTIONS(F)                                                                      \
     F(ValkeyModuleTimerID, CreateTimer,                                                                      \
       (ValkeyModuleCtx * ctx, mstime_t period, ValkeyModuleTimerProc callback, void *data))                  \
@@ -1258,7 +1487,13 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, PublishMessageShard,                                                                              \
       (ValkeyModuleCtx * ctx, ValkeyModuleString * channel, ValkeyModuleString * message))
 
-/* Other nodes. Ids have 40 bytes and no end mark. */
+/* These functions concern the cluster. The IDs of nodes have VALKEYMODULE_NODE_ID_LEN bytes. They have no
+ * terminating NUL in the list of GetClusterNodesList, which the module frees with FreeClusterNodesList, and
+ * in primary_id. For GetClusterNodeInfo, ip has 46 bytes; each result may be NULL.
+ *
+ * A message is delivered to the module of the same name on the other node. If target_id is NULL, it is sent
+ * to all nodes. Flags of SetClusterFlags cannot be removed. If cluster mode is off, the functions that
+ * concern nodes return VALKEYMODULE_ERR, NULL or 0. */
 #define VALKEYMODULE_CLUSTER_FUNCTIONS(F)                                                                    \
     F(void, RegisterClusterMessageReceiver,                                                                  \
       (ValkeyModuleCtx * ctx, uint8_t type, ValkeyModuleClusterMessageReceiver callback))                    \
@@ -1278,7 +1513,21 @@ typedef struct ValkeyModuleReplyHandlers {
     F(unsigned int, ClusterKeySlotC, (const char *key, size_t keylen))                                       \
     F(const char *, ClusterCanonicalKeyNameInSlot, (unsigned int slot))
 
-/* Clients, users, rights, who may log in. */
+/* These functions concern clients, ACL users and authentication.
+ *
+ * Functions that take the ID of a client fail if there is no such client. The module frees users of
+ * CreateModuleUser and GetModuleUserFromUserName with FreeModuleUser. SetModuleUserACL applies one ACL rule
+ * and returns 0, or -1 on failure. SetModuleUserACLString applies several rules, and on failure stores a
+ * string with the reason in *error, which the module frees. SetContextUser sets the user for calls with the
+ * format letter C.
+ *
+ * The ACLCheck... functions return VALKEYMODULE_OK if the user has the permission. Otherwise errno is EACCES
+ * (denied; not set for channels), EINVAL (invalid flags or database; also an unknown command for
+ * ACLCheckPermissions) or ENOENT (unknown command).
+ *
+ * An authentication callback runs before the server checks the password. AuthenticateClientWith...
+ * authenticates the client of the context; its callback is called once, when the client gets another user or
+ * disconnects. */
 #define VALKEYMODULE_USER_FUNCTIONS(F)                                                                       \
     F(unsigned long long, GetClientId, (ValkeyModuleCtx * ctx))                                              \
     F(int, GetClientInfoById, (void *ci, uint64_t id))                                                       \
@@ -1319,8 +1568,14 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, DeauthenticateAndCloseClient, (ValkeyModuleCtx * ctx, uint64_t client_id))                        \
     F(void, RegisterAuthCallback, (ValkeyModuleCtx * ctx, ValkeyModuleAuthCallback cb))
 
-/* A dictionary whose keys are in the order of their bytes. An iterator starts at ^ (first), $ (last), or at
- * the key that is ==, >, >=, < or <= another. */
+/* A dictionary maps keys, which are ordered by their bytes, to pointers. DictSet fails if the key exists.
+ * DictReplace returns VALKEYMODULE_ERR if it has replaced a value. DictDel stores the deleted pointer in
+ * *oldval, if oldval is not NULL.
+ *
+ * An iterator starts at the first element ("^"), at the last one ("$"), or at the element whose key has the
+ * relation "==", ">", ">=", "<" or "<=" to the given key. The module frees iterators with DictIteratorStop. A
+ * key that DictNextC or DictPrevC returns is valid until the next call with the iterator; they return NULL at
+ * the end. */
 #define VALKEYMODULE_DICT_FUNCTIONS(F)                                                                       \
     F(ValkeyModuleDict *, CreateDict, (ValkeyModuleCtx * ctx))                                               \
     F(void, FreeDict, (ValkeyModuleCtx * ctx, ValkeyModuleDict * d))                                         \
@@ -1347,7 +1602,8 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, DictCompareC, (ValkeyModuleDictIter * di, const char *op, void *key, size_t keylen))              \
     F(int, DictCompare, (ValkeyModuleDictIter * di, const char *op, ValkeyModuleString *key))
 
-/* Sections of INFO of the module's own; in a callback of RegisterInfoFunc. */
+/* These functions add sections to INFO. They may be called only in the callback of RegisterInfoFunc.
+ * InfoAddSection returns VALKEYMODULE_ERR if the section was not requested; then its fields are ignored. */
 #define VALKEYMODULE_INFO_FUNCTIONS(F)                                                                       \
     F(int, RegisterInfoFunc, (ValkeyModuleCtx * ctx, ValkeyModuleInfoFunc cb))                               \
     F(int, InfoAddSection, (ValkeyModuleInfoCtx * ctx, const char *name))                                    \
@@ -1359,7 +1615,9 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, InfoAddFieldLongLong, (ValkeyModuleInfoCtx * ctx, const char *field, long long value))            \
     F(int, InfoAddFieldULongLong, (ValkeyModuleInfoCtx * ctx, const char *field, unsigned long long value))
 
-/* All keys, or all elements of a key, some with each call. */
+/* Scan iterates over all keys of the selected database, and ScanKey over the elements of a hash, set or
+ * sorted set. Each call passes some elements to the callback. They return 1 while there is more to scan and 0
+ * at the end. errno is ENOENT if the scan had ended before, and EINVAL if the key has another type. */
 #define VALKEYMODULE_SCAN_FUNCTIONS(F)                                                                       \
     F(ValkeyModuleScanCursor *, ScanCursorCreate, (void))                                                    \
     F(void, ScanCursorRestart, (ValkeyModuleScanCursor * cursor))                                            \
@@ -1369,7 +1627,10 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, ScanKey,                                                                                          \
       (ValkeyModuleKey * key, ValkeyModuleScanCursor * cursor, ValkeyModuleScanKeyCB fn, void *privdata))
 
-/* Directives "module.name"; registered in ValkeyModule_OnLoad, which ends with LoadConfigs. */
+/* These functions register directives, which get the name "module.name". They fail outside of
+ * ValkeyModule_OnLoad (errno EBUSY), for invalid names or flags (EINVAL) and for names that exist (EALREADY).
+ * After the last registration, ValkeyModule_OnLoad calls LoadConfigs, which sets the values of the
+ * configuration file or the defaults. */
 #define VALKEYMODULE_CONFIG_FUNCTIONS(F)                                                                     \
     F(int, RegisterBoolConfig,                                                                               \
       (ValkeyModuleCtx * ctx, const char *name, int default_val, unsigned int flags,                         \
@@ -1394,8 +1655,21 @@ typedef struct ValkeyModuleReplyHandlers {
        ValkeyModuleConfigApplyFunc applyfn, void *privdata))                                                 \
     F(int, LoadConfigs, (ValkeyModuleCtx * ctx))
 
-/* Types of values of the module's own, and how they are saved, loaded, rewritten, compared and defragmented.
- */
+/* These functions define data types and are used by their methods.
+ *
+ * CreateDataType may be called only in ValkeyModule_OnLoad. It returns NULL if the name does not have nine
+ * characters of A-Z, a-z, 0-9, - and _, if encver is not between 0 and 1023, or if the name exists. A value
+ * belongs to the key after ModuleTypeSetValue. ModuleTypeReplaceValue returns the old value to the module
+ * instead of freeing it.
+ *
+ * Save... and Load... may be called only in the methods that save and load. The module frees strings of
+ * LoadString with FreeString and of LoadStringBuffer with Free. After a read error, Load... return 0 or NULL
+ * and IsIOError returns 1. EmitAOF may be called only in aof_rewrite; its format has the letters of Call.
+ *
+ * In the defrag method, DefragAlloc returns a new address if it has moved the memory, else NULL. A method
+ * that stops early (DefragShouldStop) saves its position with DefragCursorSet.
+ *
+ * RdbLoad replaces the whole dataset. RdbLoad and RdbSave set errno on failure. */
 #define VALKEYMODULE_TYPE_FUNCTIONS(F)                                                                       \
     F(ValkeyModuleType *, CreateDataType,                                                                    \
       (ValkeyModuleCtx * ctx, const char *name, int encver, ValkeyModuleTypeMethods *typemethods))           \
@@ -1447,11 +1721,16 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, RdbLoad, (ValkeyModuleCtx * ctx, ValkeyModuleRdbStream * stream, int flags))                      \
     F(int, RdbSave, (ValkeyModuleCtx * ctx, ValkeyModuleRdbStream * stream, int flags))
 
-/* Scripting engines for EVAL and FUNCTION, and their debuggers.
+/* These functions register scripting engines for EVAL and FUNCTION, and implement their debuggers.
  *
- * The methods are copied. A function asks for its state often: that is also what serves others when it takes
- * long. What it calls with `S` is a script's command, with the rights of who runs it. The debugger's functions
- * do something within a session only; Log takes its string over. */
+ * RegisterScriptingEngine copies the methods. UnregisterScriptingEngine fails while a script of the engine
+ * runs. While a function runs, it calls GetFunctionExecutionState often and stops if the result is
+ * VMSE_STATE_KILLED. This call also serves other clients if the function is slow. Commands of a script are
+ * called with the format letter S, which applies the ACL of the user that runs the script.
+ *
+ * The debugger functions have no effect outside of a debugging session. ScriptingEngineDebuggerLog takes
+ * ownership of its string. ScriptingEngineDebuggerProcessCommands runs commands until the script continues;
+ * it may store a string in *err, which the module frees. */
 #define VALKEYMODULE_ENGINE_FUNCTIONS(F)                                                                     \
     F(int, RegisterScriptingEngine,                                                                          \
       (ValkeyModuleCtx * module_ctx, const char *engine_name, ValkeyModuleScriptingEngineCtx *engine_ctx,    \
@@ -1491,7 +1770,8 @@ typedef struct ValkeyModuleReplyHandlers {
     VALKEYMODULE_TYPE_FUNCTIONS(F)                                                                           \
     VALKEYMODULE_ENGINE_FUNCTIONS(F)
 
-#ifndef VALKEYMODULE_CORE /* the server has the functions themselves */
+/* The server itself defines VALKEYMODULE_CORE and does not need the pointers. */
+#ifndef VALKEYMODULE_CORE
 
 #ifndef VALKEYMODULE_API
 #ifdef __cplusplus
@@ -1508,9 +1788,11 @@ VALKEYMODULE_API int (*ValkeyModule_GetApi)(const char *name, void *out);
 #define ValkeyModule_IsAOFClient(id) ((id) == UINT64_MAX)
 #define ValkeyModule_Assert(e)       ((e) ? (void)0 : (ValkeyModule__Assert(#e, __FILE__, __LINE__), exit(1)))
 
-/* First of all in ValkeyModule_OnLoad: asks the server for every function, and tells the module's name. */
+/* ValkeyModule_Init looks up all functions and sets the name of the module. ValkeyModule_OnLoad must call it
+ * before any other function. It returns VALKEYMODULE_ERR if a module with this name is loaded. */
 static inline int ValkeyModule_Init(ValkeyModuleCtx *ctx, const char *name, int ver, int apiver) {
-    ValkeyModule_GetApi = *(int (**)(const char *, void *))ctx; /* every context begins with it */
+    /* The first member of each context is the address of GetApi. */
+    ValkeyModule_GetApi = *(int (**)(const char *, void *))ctx;
 #define VALKEYMODULE_ASK(type, function, parameters)                                                         \
     ValkeyModule_GetApi("ValkeyModule_" #function, (void *)&ValkeyModule_##function);
     VALKEYMODULE_FUNCTIONS(VALKEYMODULE_ASK)
