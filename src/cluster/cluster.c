@@ -113,7 +113,7 @@ void readwriteCommand(struct client *c) {
 static sds clusterInfoCluster(sds s) {
     return infoField(s, "cluster_enabled:%d", cluster_enabled);
 }
-static sds clusterInfoClusterInfo(sds s) {
+static sds clusterInfoSection(sds s) {
     return cluster_enabled ? clusterInfoText(s) : s;
 }
 static sds clusterInfoClients(sds s) {
@@ -130,7 +130,7 @@ void clusterInit(void) {
     migrationJobsInit();
     viewInit();
     infoRegister("cluster", clusterInfoCluster);
-    infoRegister("cluster_info", clusterInfoClusterInfo);
+    infoRegister("cluster_info", clusterInfoSection);
     infoRegister("clients", clusterInfoClients);
     commandRegister(commandsCluster);
     clusterHandlersInit();

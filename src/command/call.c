@@ -204,7 +204,7 @@ static void callExcludeSinks(struct client *c, const struct request *r, bool dir
 }
 
 static inline __attribute__((always_inline)) void
-commandCallCallHandler(struct call *call, struct client *c, struct request *r, enum requestOrigin origin) {
+callRunHandler(struct call *call, struct client *c, struct request *r, enum requestOrigin origin) {
     unsigned traits = origin_flags[origin];
     /* Ensured by admission, or by the creator of the request. */
     debugAssert(r->cmd && commandArityOk(r->cmd, r->argc));
@@ -265,7 +265,7 @@ static __attribute__((noinline, cold)) enum admission callRunReplacement(struct 
     enum admission verdict = admissionApplyAll(c, r, origin);
     call_replacement = NULL;
     if (verdict == ADMITTED)
-        commandCallCallHandler(call, c, r, origin);
+        callRunHandler(call, c, r, origin);
     else if (verdict == REFUSED)
         callNoteRefusal(c, r, origin);
     else
@@ -294,7 +294,7 @@ static inline __attribute__((always_inline)) bool callRun(struct client *c, stru
     }
     enum admission verdict = admissionApply(c, r, origin);
     if (__builtin_expect(verdict == ADMITTED, 1))
-        commandCallCallHandler(&call, c, r, origin);
+        callRunHandler(&call, c, r, origin);
     else if (verdict == REFUSED)
         callNoteRefusal(c, r, origin);
     else if (verdict == REPLACED)

@@ -56,7 +56,7 @@ int vmGetModuleOptionsAll(void) {
     return 2 * VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION - 1;
 }
 int vmGetOpenKeyModesAll(void) {
-    /* And all bits between them. */
+    /* All bits from the first to the last flag. */
     int effects = 2 * VALKEYMODULE_OPEN_KEY_NOEFFECTS - VALKEYMODULE_OPEN_KEY_NOTOUCH;
     return VALKEYMODULE_READ | VALKEYMODULE_WRITE | effects;
 }

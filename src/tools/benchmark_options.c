@@ -316,13 +316,13 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     if (keys && !benchDrawParse(&o->draw, keys))
         benchOptionsExit("--keys takes uniform, zipf or gauss, not", keys);
     if (keys && o->range < 1) benchOptionsExit("The range of the numbers, -r, is required for", "--keys");
-    if (keys && o->sequential)
-        benchOptionsExit("Only one of these can be given: --keys and", "--sequential");
+    if (keys && o->sequential) benchOptionsExit("Only one of these can be given: --keys and", "--sequential");
     if (o->range > 0) benchDrawPrepare(&o->draw, o->range);
     if (o->mix && (o->argc || o->tests))
         benchOptionsExit("Only one load can be given: -t or a command, or", "--mix");
     if (o->csv && o->json) benchOptionsExit("Only one output format can be given: --csv and", "--json");
-    if (o->svg && o->server_count > 1) benchOptionsExit("A chart shows only one server, not those of", "--vs");
+    if (o->svg && o->server_count > 1)
+        benchOptionsExit("A chart shows only one server, not those of", "--vs");
     if (o->cluster && o->server_count > 1)
         benchOptionsExit("Only single servers are compared, not with", "--cluster");
     if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
