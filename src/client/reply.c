@@ -451,17 +451,18 @@ void replyErrorCount(struct client *c, struct str msg) {
         replyCountError(msg);
 }
 
-void replyErrorSds(struct client *c, sds error) {
+bool replyErrorSds(struct client *c, sds error) {
     replyErrorStr(c, sdsview(error));
     sdsfree(error);
+    return false;
 }
 
-void replyErrorFmt(struct client *c, const char *fmt, ...) {
+bool replyErrorFmt(struct client *c, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     sds s = sdscatvprintf(sdsempty(), fmt, ap);
     va_end(ap);
-    replyErrorSds(c, s);
+    return replyErrorSds(c, s);
 }
 
 void replyWrongType(struct client *c) {
@@ -512,12 +513,9 @@ bool argLongLong(struct client *c, struct str arg, int64_t *out, const char *msg
 bool argRange(struct client *c, struct str arg, int64_t min, int64_t max, int64_t *out, const char *msg) {
     if (!argLongLong(c, arg, out, msg)) return false;
     if (*out >= min && *out <= max) return true;
-    if (msg)
-        replyError(c, msg);
-    else
-        replyErrorFmt(c, "ERR value is out of range, value must between %lld and %lld", (long long)min,
-                      (long long)max);
-    return false;
+    if (msg) return replyError(c, msg);
+    return replyErrorFmt(c, "ERR value is out of range, value must between %lld and %lld", (long long)min,
+                         (long long)max);
 }
 
 bool argPositive(struct client *c, struct str arg, int64_t *out, const char *msg) {

@@ -29,8 +29,9 @@ static inline bool replyError(struct client *c, const char *msg) {
     replyErrorStr(c, strOf(msg));
     return false;
 }
-void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void replyErrorSds(struct client *c, sds error); /* takes error over */
+/* Both are always false, too. replyErrorSds takes error over. */
+bool replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool replyErrorSds(struct client *c, sds error);
 /* Replies an error that is in the statistics already: a command in the script has failed with it. */
 void replyErrorCounted(struct client *c, struct str msg);
 /* Counts an error as replyErrorStr does; its bytes are replied in another way. */

@@ -226,18 +226,9 @@ bool clusterParseSlotArg(struct client *c, struct str arg, int *slot) {
 /* Adds the slot to `requested` if it may be added to this node (or removed), and is named once. */
 static bool clusterChangeRequestSlot(struct client *c, struct slotSet *requested, int slot, bool add) {
     bool owned = clusterTopology()->owner[slot] != NULL;
-    if (add && owned) {
-        replyErrorFmt(c, "ERR Slot %d is already busy", slot);
-        return false;
-    }
-    if (!add && !owned) {
-        replyErrorFmt(c, "ERR Slot %d is already unassigned", slot);
-        return false;
-    }
-    if (slotSetHas(requested, slot)) {
-        replyErrorFmt(c, "ERR Slot %d specified multiple times", slot);
-        return false;
-    }
+    if (add && owned) return replyErrorFmt(c, "ERR Slot %d is already busy", slot);
+    if (!add && !owned) return replyErrorFmt(c, "ERR Slot %d is already unassigned", slot);
+    if (slotSetHas(requested, slot)) return replyErrorFmt(c, "ERR Slot %d specified multiple times", slot);
     slotSetAdd(requested, slot);
     return true;
 }

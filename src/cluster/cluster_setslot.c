@@ -83,14 +83,10 @@ static bool clusterSetslotParseOther(struct client *c, const struct str *argv, s
     struct topology *t = clusterTopology();
     struct clusterNode *mine = nodeShardPrimary(t->myself);
     bool owned = t->owner[s->slot] == mine, from_primary = c->flags & CLIENT_PRIMARY;
-    if (s->verb == MIGRATING && !owned && !from_primary) {
-        replyErrorFmt(c, "ERR I'm not the owner of hash slot %d", s->slot);
-        return false;
-    }
-    if (s->verb == IMPORTING && owned && !from_primary) {
-        replyErrorFmt(c, "ERR I'm already the owner of hash slot %d", s->slot);
-        return false;
-    }
+    if (s->verb == MIGRATING && !owned && !from_primary)
+        return replyErrorFmt(c, "ERR I'm not the owner of hash slot %d", s->slot);
+    if (s->verb == IMPORTING && owned && !from_primary)
+        return replyErrorFmt(c, "ERR I'm already the owner of hash slot %d", s->slot);
     if (!clusterSetslotParseNode(c, argv[4], "ERR I don't know about node %.*s", s)) return false;
     if (s->node == mine) return replyError(c, "ERR Target node is myself");
     if (nodeIsReplica(s->node)) replyError(c, "ERR Target node is not a master");

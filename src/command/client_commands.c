@@ -43,9 +43,8 @@ void clientIdCommand(struct client *c) {
 static bool clientCheckName(struct client *c, struct str name, struct str what) {
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] >= '!' && name.ptr[i] <= '~') continue;
-        replyErrorFmt(c, "ERR %.*s cannot contain spaces, newlines or special characters.", (int)what.len,
-                      what.ptr);
-        return false;
+        return replyErrorFmt(c, "ERR %.*s cannot contain spaces, newlines or special characters.",
+                             (int)what.len, what.ptr);
     }
     return true;
 }

@@ -106,8 +106,8 @@ static bool clientListDbValue(struct client *c, struct str v, bool negated, int6
                              : "ERR DB is not an integer or out of range"))
         return false;
     if (dbGet(*number)) return true;
-    replyErrorFmt(c, "ERR %s number should be between 0 and %d", negated ? "NOT-DB" : "DB", dbCount() - 1);
-    return false;
+    return replyErrorFmt(c, "ERR %s number should be between 0 and %d", negated ? "NOT-DB" : "DB",
+                         dbCount() - 1);
 }
 static bool clientListAgeValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)negated;

@@ -37,11 +37,9 @@ static bool replicasSetPort(struct client *c, struct str value) {
 }
 
 static bool replicasSetAddress(struct client *c, struct str value) {
-    if (value.len > ADDRESS_MAX_BYTES) {
-        replyErrorFmt(c, "ERR REPLCONF ip-address provided by replica instance is too long: %zu bytes",
-                      value.len);
-        return false;
-    }
+    if (value.len > ADDRESS_MAX_BYTES)
+        return replyErrorFmt(c, "ERR REPLCONF ip-address provided by replica instance is too long: %zu bytes",
+                             value.len);
     struct replicaClient *r = replicaGetOrCreate(c);
     sdsfree(r->address);
     r->address = sdsnewstr(value);
@@ -131,20 +129,16 @@ static bool replicasSetFilter(struct client *c, struct str value) {
 static bool replicasSetRdbClient(struct client *c, struct str value) {
     int64_t id;
     if (!argLongLong(c, value, &id, NULL)) return false;
-    if (!replica_hooks.snapshotAwaitsMain((uint64_t)id)) {
-        replyErrorFmt(c, "ERR Unrecognized RDB client id %lld", (long long)id);
-        return false;
-    }
+    if (!replica_hooks.snapshotAwaitsMain((uint64_t)id))
+        return replyErrorFmt(c, "ERR Unrecognized RDB client id %lld", (long long)id);
     replicaGetOrCreate(c)->rdb_client_id = (uint64_t)id;
     return true;
 }
 
 static bool replicasSetNode(struct client *c, struct str value) {
     if (!cluster_membership) return replyError(c, "ERR This instance has cluster support disabled");
-    if (value.len != CLUSTER_ID_LEN || !cluster_membership->knows(value)) {
-        replyErrorFmt(c, "ERR Unknown node %.*s", (int)value.len, value.ptr);
-        return false;
-    }
+    if (value.len != CLUSTER_ID_LEN || !cluster_membership->knows(value))
+        return replyErrorFmt(c, "ERR Unknown node %.*s", (int)value.len, value.ptr);
     memcpy(replicaGetOrCreate(c)->node_id, value.ptr, value.len);
     return true;
 }

@@ -193,8 +193,7 @@ static bool functionParseListOptions(struct client *c, struct listOptions *o) {
             o->has_pattern = true;
             o->pattern = c->argv[++i];
         } else {
-            replyErrorSds(c, sdscatstr(sdsnew("ERR Unknown argument "), c->argv[i]));
-            return false;
+            return replyErrorSds(c, sdscatstr(sdsnew("ERR Unknown argument "), c->argv[i]));
         }
     }
     return true;

@@ -171,11 +171,9 @@ static bool sentinelSetOne(struct client *c, struct instance *primary, int i,
                            const struct setOption **applied) {
     struct str name = c->argv[i];
     const struct setOption *o = sentinelSetFindOption(name);
-    if (!o || i + o->values >= c->argc) {
-        replyErrorFmt(c, "ERR Unknown option or number of arguments for SENTINEL SET '%.*s'", (int)name.len,
-                      name.ptr);
-        return false;
-    }
+    if (!o || i + o->values >= c->argc)
+        return replyErrorFmt(c, "ERR Unknown option or number of arguments for SENTINEL SET '%.*s'",
+                             (int)name.len, name.ptr);
     const struct str *values = &c->argv[i + 1];
     const char *err = o->set(primary, values);
     if (!err) {
@@ -185,9 +183,8 @@ static bool sentinelSetOne(struct client *c, struct instance *primary, int i,
     }
     if (*err) return replyError(c, err);
     struct str refused = values[values[0].len ? o->values - 1 : 0]; /* of two values, the empty one */
-    replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL SET '%.*s'", (int)refused.len, refused.ptr,
-                  (int)name.len, name.ptr);
-    return false;
+    return replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL SET '%.*s'", (int)refused.len,
+                         refused.ptr, (int)name.len, name.ptr);
 }
 
 void sentinelSetCommand(struct client *c) {
@@ -268,21 +265,15 @@ static sds sentinelSetFormatParameter(const struct parameter *p) {
 static bool sentinelSetCheckPair(struct client *c, int i, bool named[PARAMETERS]) {
     struct str name = c->argv[i];
     int at = sentinelSetFindParameter(name);
-    if (at < 0 || named[at]) {
-        replyErrorFmt(c, "ERR %s argument '%.*s' to SENTINEL CONFIG SET", at < 0 ? "Invalid" : "Duplicate",
-                      (int)name.len, name.ptr);
-        return false;
-    }
-    if (i + 1 == c->argc) {
-        replyErrorFmt(c, "ERR Missing argument '%.*s' value", (int)name.len, name.ptr);
-        return false;
-    }
+    if (at < 0 || named[at])
+        return replyErrorFmt(c, "ERR %s argument '%.*s' to SENTINEL CONFIG SET",
+                             at < 0 ? "Invalid" : "Duplicate", (int)name.len, name.ptr);
+    if (i + 1 == c->argc)
+        return replyErrorFmt(c, "ERR Missing argument '%.*s' value", (int)name.len, name.ptr);
     struct str value = c->argv[i + 1];
-    if (!sentinelSetIsValueValid(&parameters[at], value)) {
-        replyErrorFmt(c, "ERR Invalid value '%.*s' to SENTINEL CONFIG SET '%.*s'", (int)value.len, value.ptr,
-                      (int)name.len, name.ptr);
-        return false;
-    }
+    if (!sentinelSetIsValueValid(&parameters[at], value))
+        return replyErrorFmt(c, "ERR Invalid value '%.*s' to SENTINEL CONFIG SET '%.*s'", (int)value.len,
+                             value.ptr, (int)name.len, name.ptr);
     named[at] = true;
     return true;
 }
@@ -361,16 +352,13 @@ static bool sentinelSetTimer(struct client *c, int i) { /* false: an error has b
     struct str name = c->argv[i];
     int t = 0;
     while (t < TIMERS && !strIs(name, timers[t].name)) t++;
-    if (t == TIMERS || i + 1 == c->argc) {
-        replyErrorFmt(c, "ERR Unknown option or number of arguments for SENTINEL DEBUG '%.*s'", (int)name.len,
-                      name.ptr);
-        return false;
-    }
+    if (t == TIMERS || i + 1 == c->argc)
+        return replyErrorFmt(c, "ERR Unknown option or number of arguments for SENTINEL DEBUG '%.*s'",
+                             (int)name.len, name.ptr);
     struct str value = c->argv[i + 1];
     if (sentinelSetTime(timers[t].ms, 1, value) == NULL) return true;
-    replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL DEBUG '%.*s'", (int)value.len, value.ptr,
-                  (int)name.len, name.ptr);
-    return false;
+    return replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL DEBUG '%.*s'", (int)value.len,
+                         value.ptr, (int)name.len, name.ptr);
 }
 
 void sentinelDebugCommand(struct client *c) {

@@ -83,9 +83,8 @@ static bool configCheckChange(struct client *c, struct configPair *pairs, int i)
     const struct configDirective *d = configFind(name);
     if (!d || d->flags & CONFIG_LINES) {
         configLogSuggestion(name);
-        replyErrorFmt(c, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'", (int)name.len,
-                      name.ptr);
-        return false;
+        return replyErrorFmt(c, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
+                             (int)name.len, name.ptr);
     }
     if (d->flags & CONFIG_NOT_LOADING && loadingActive()) {
         loadingReply(c);

@@ -50,8 +50,7 @@ bool expiryParseCondition(struct client *c, int from, int end, struct expiryCond
         else if (strIs(arg, "lt"))
             cond->lt = true;
         else {
-            replyErrorFmt(c, "ERR Unsupported option %.*s", (int)arg.len, arg.ptr);
-            return false;
+            return replyErrorFmt(c, "ERR Unsupported option %.*s", (int)arg.len, arg.ptr);
         }
     }
     const char *error = NULL;

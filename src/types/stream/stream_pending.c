@@ -205,10 +205,8 @@ static bool streamPendingIdleEnough(const struct xclaimOptions *cl, const struct
 }
 
 static bool streamPendingArgMinIdle(struct client *c, const char *command, int64_t *min_idle_ms) {
-    if (!string2ll(c->argv[4], min_idle_ms)) {
-        replyErrorFmt(c, "ERR Invalid min-idle-time argument for %s", command);
-        return false;
-    }
+    if (!string2ll(c->argv[4], min_idle_ms))
+        return replyErrorFmt(c, "ERR Invalid min-idle-time argument for %s", command);
     if (*min_idle_ms < 0) *min_idle_ms = 0;
     return true;
 }
@@ -217,8 +215,7 @@ static bool streamPendingArgMinIdle(struct client *c, const char *command, int64
 
 static bool streamPendingClaimNumber(struct client *c, struct str arg, const char *option, int64_t *n) {
     if (string2ll(arg, n)) return true;
-    replyErrorFmt(c, "ERR Invalid %s option argument for XCLAIM", option);
-    return false;
+    return replyErrorFmt(c, "ERR Invalid %s option argument for XCLAIM", option);
 }
 
 static bool streamPendingClaimOption(struct xclaimOptions *cl, int *i, int64_t *time,
@@ -237,8 +234,7 @@ static bool streamPendingClaimOption(struct xclaimOptions *cl, int *i, int64_t *
     if (more && strIs(opt, "retrycount"))
         return streamPendingClaimNumber(c, c->argv[++*i], "RETRYCOUNT", &cl->retry_count);
     if (more && strIs(opt, "lastid")) return argStreamID(c, c->argv[++*i], 0, last_id);
-    replyErrorFmt(c, "ERR Unrecognized XCLAIM option '%.*s'", (int)opt.len, opt.ptr);
-    return false;
+    return replyErrorFmt(c, "ERR Unrecognized XCLAIM option '%.*s'", (int)opt.len, opt.ptr);
 }
 
 /* Parses the options from argv[i] on. */

@@ -36,8 +36,8 @@ struct readStream {
 
 static bool streamReadOnlyForGroups(struct client *c, const struct readArgs *a, const char *option) {
     if (a->from_group) return true;
-    replyErrorFmt(c, "ERR The %s option is only supported by XREADGROUP. You called XREAD instead.", option);
-    return false;
+    return replyErrorFmt(c, "ERR The %s option is only supported by XREADGROUP. You called XREAD instead.",
+                         option);
 }
 
 enum readOption { READ_UNKNOWN, READ_BLOCK, READ_COUNT, READ_GROUP, READ_NOACK, READ_STREAMS };
@@ -101,25 +101,22 @@ static bool streamReadParseReadArgs(struct client *c, struct readArgs *a) {
     a->keys_at = i + 1;
     int left = c->argc - a->keys_at;
     if (left <= 0) return replySyntaxError(c);
-    if (left % 2) {
-        replyErrorFmt(
+    if (left % 2)
+        return replyErrorFmt(
             c, "ERR Unbalanced '%s' list of streams: for each stream key an ID or '%c' must be specified.",
             a->from_group ? "xreadgroup" : "xread", a->from_group ? '>' : '$');
-        return false;
-    }
     a->streams = left / 2;
     if (!a->from_group || a->group_given) return true;
     return replyError(c, "ERR Missing GROUP option for XREADGROUP");
 }
 
 static bool streamReadMeaningless(struct client *c, char id) {
-    replyErrorFmt(
+    return replyErrorFmt(
         c,
         "ERR The %c ID is meaningless in the context of XREADGROUP: you want to read the history of this "
         "consumer by specifying a proper ID, or use the > ID to get new messages. The %c ID would just return "
         "an empty result set.",
         id, id);
-    return false;
 }
 
 static bool streamReadParseStart(struct client *c, const struct readArgs *a, struct str arg,
@@ -155,12 +152,10 @@ static bool streamReadOpenStream(struct client *c, const struct readArgs *a, int
     if (!lookupStreamRead(c, key, &r->stream)) return false;
     if (a->from_group) {
         r->group = r->stream ? streamGroupFind(r->stream, a->group) : NULL;
-        if (!r->group) {
-            replyErrorFmt(
+        if (!r->group)
+            return replyErrorFmt(
                 c, "NOGROUP No such key '%.*s' or consumer group '%.*s' in XREADGROUP with GROUP option",
                 (int)key.len, key.ptr, (int)a->group.len, a->group.ptr);
-            return false;
-        }
     }
     return streamReadParseStart(c, a, c->argv[a->keys_at + a->streams + i], r);
 }

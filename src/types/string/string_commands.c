@@ -522,8 +522,7 @@ static void stringSetPairs(struct client *c, int at, int end, bool keep_ttl, int
 
 static bool stringPairsComplete(struct client *c) {
     if (c->argc % 2 == 1) return true;
-    replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
-    return false;
+    return replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
 }
 
 void msetCommand(struct client *c) {

@@ -24,8 +24,7 @@
 bool geoArgPoint(struct client *c, const struct str *lonlat, struct geoPoint *p) {
     if (!argDouble(c, lonlat[0], &p->lon, NULL) || !argDouble(c, lonlat[1], &p->lat, NULL)) return false;
     if (geoValid(*p)) return true;
-    replyErrorFmt(c, "ERR invalid longitude,latitude pair %f,%f", p->lon, p->lat);
-    return false;
+    return replyErrorFmt(c, "ERR invalid longitude,latitude pair %f,%f", p->lon, p->lat);
 }
 
 bool geoArgUnit(struct client *c, struct str arg, double *metres) {

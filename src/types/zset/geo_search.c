@@ -61,10 +61,8 @@ struct geoHits {
 static bool geoSearchParseMember(struct client *c, const struct object *o, struct str member,
                                  struct geoQuery *q) {
     uint64_t hash;
-    if (!geoFind(o, member, &hash)) {
-        replyErrorFmt(c, "ERR member %.*s does not exist", (int)member.len, member.ptr);
-        return false;
-    }
+    if (!geoFind(o, member, &hash))
+        return replyErrorFmt(c, "ERR member %.*s does not exist", (int)member.len, member.ptr);
     q->shape.center = geoDecode(hash);
     return true;
 }
@@ -205,21 +203,15 @@ static bool geoSearchParseFixed(struct client *c, const struct geoForm *f, const
 static bool geoSearchCheckOptions(struct client *c, const struct geoForm *f, struct geoQuery *q) {
     int name_len = (int)c->argv[0].len;
     const char *name = c->argv[0].ptr; /* as the client wrote it */
-    if (q->store.ptr && (q->withdist || q->withhash || q->withcoord)) {
-        replyErrorFmt(c, "ERR %s is not compatible with WITHDIST, WITHHASH and WITHCOORD options",
-                      f->stores ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS");
-        return false;
-    }
-    if (f->kind == FORM_SEARCH && !q->from && !(q->has_shape && q->shape.kind == GEO_POLYGON)) {
-        replyErrorFmt(c, "ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for %.*s", name_len,
-                      name);
-        return false;
-    }
-    if (f->kind == FORM_SEARCH && !q->has_shape) {
-        replyErrorFmt(c, "ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for %.*s",
-                      name_len, name);
-        return false;
-    }
+    if (q->store.ptr && (q->withdist || q->withhash || q->withcoord))
+        return replyErrorFmt(c, "ERR %s is not compatible with WITHDIST, WITHHASH and WITHCOORD options",
+                             f->stores ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS");
+    if (f->kind == FORM_SEARCH && !q->from && !(q->has_shape && q->shape.kind == GEO_POLYGON))
+        return replyErrorFmt(c, "ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for %.*s",
+                             name_len, name);
+    if (f->kind == FORM_SEARCH && !q->has_shape)
+        return replyErrorFmt(c, "ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for %.*s",
+                             name_len, name);
     if (q->any && !q->count) return replyError(c, "ERR the ANY argument requires COUNT argument");
     if (q->count && !q->any && q->order == UNSORTED) q->order = NEAR_FIRST;
     return true;

@@ -289,10 +289,8 @@ struct opForm {
 static bool zsetOpsOpenSources(struct client *c, const struct opForm *f, struct zsetOperation *op) {
     int64_t numkeys;
     if (!argLongLong(c, c->argv[f->numkeys], &numkeys, NULL)) return false;
-    if (numkeys < 1) {
-        replyErrorFmt(c, "ERR at least 1 input key is needed for '%s' command", c->cmd->fullname);
-        return false;
-    }
+    if (numkeys < 1)
+        return replyErrorFmt(c, "ERR at least 1 input key is needed for '%s' command", c->cmd->fullname);
     if (numkeys > c->argc - f->numkeys - 1) return replySyntaxError(c);
     op->sources = zcalloc((size_t)numkeys, sizeof *op->sources);
     for (op->count = 0; op->count < numkeys; op->count++) {
