@@ -568,6 +568,16 @@ struct threadCall {
     int argc;
 };
 
+/* The thread of ENGINE.THREAD. It still runs code of this module for a moment after its client was unblocked,
+ * so the next thread, and the end of the module, wait for its end. */
+static pthread_t call_thread;
+static int call_thread_started;
+
+static void engineJoinCallThread(void) {
+    if (call_thread_started) pthread_join(call_thread, NULL);
+    call_thread_started = 0;
+}
+
 static void *callInThread(void *arg) {
     struct threadCall *call = arg;
     ValkeyModuleCtx *ctx = ValkeyModule_GetThreadSafeContext(call->client);
@@ -591,9 +601,8 @@ static int commandThread(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int ar
     for (int i = 1; i < argc; i++)
         call->argv[call->argc++] = ValkeyModule_CreateStringFromString(NULL, argv[i]);
     call->client = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
-    pthread_t thread;
-    pthread_create(&thread, NULL, callInThread, call);
-    pthread_detach(thread);
+    engineJoinCallThread();
+    call_thread_started = pthread_create(&call_thread, NULL, callInThread, call) == 0;
     return VALKEYMODULE_OK;
 }
 
@@ -627,6 +636,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
 
 /* 9.1.2 does not take them back by itself. */
 int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
+    engineJoinCallThread();
     if (leave) return VALKEYMODULE_OK;
     for (int i = 0; i < engine_count; i++) ValkeyModule_UnregisterScriptingEngine(ctx, engines[i].name);
     engine_count = 0;
