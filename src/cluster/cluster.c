@@ -152,10 +152,6 @@ void clusterDataLoaded(void) {
     if (cluster_enabled) nodeDataLoaded();
 }
 
-bool clusterIsEnabled(void) {
-    return cluster_enabled;
-}
-
 bool clusterMayExit(bool forced) {
     if (!cluster_enabled || !clusterMyself() || !nodeIsVoter(clusterMyself())) return true;
     serverLog(LL_WARNING, "This node is a voting primary; without it the cluster may lose its majority. %s",

@@ -29,4 +29,3 @@ bool clusterMayExit(bool forced);
 /* Saves nodes.conf when nothing prevents the exit any more. hand_over: a replica that has everything up to
  * this offset takes over. */
 void clusterOnExit(bool hand_over, uint64_t offset);
-bool clusterIsEnabled(void);

@@ -294,7 +294,7 @@ void shutdownCommand(struct client *c) {
         replySyntaxError(c);
         return;
     }
-    if (flags & SHUTDOWN_FAILOVER && !clusterIsEnabled()) {
+    if (flags & SHUTDOWN_FAILOVER && !cluster_enabled) {
         replyError(c, "ERR SHUTDOWN FAILOVER is only supported in cluster mode.");
         return;
     }
