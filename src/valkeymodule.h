@@ -168,21 +168,23 @@
 
 /* Each keyspace event belongs to one of these classes. KEYSPACE and KEYEVENT select the two kinds of channels
  * that the directive notify-keyspace-events enables. */
-#define VALKEYMODULE_NOTIFY_KEYSPACE 1
-#define VALKEYMODULE_NOTIFY_KEYEVENT 2
-#define VALKEYMODULE_NOTIFY_GENERIC  4
-#define VALKEYMODULE_NOTIFY_STRING   (1 << 3)
-#define VALKEYMODULE_NOTIFY_LIST     (1 << 4)
-#define VALKEYMODULE_NOTIFY_SET      (1 << 5)
-#define VALKEYMODULE_NOTIFY_HASH     (1 << 6)
-#define VALKEYMODULE_NOTIFY_ZSET     (1 << 7)
-#define VALKEYMODULE_NOTIFY_EXPIRED  (1 << 8)
-#define VALKEYMODULE_NOTIFY_EVICTED  (1 << 9)
-#define VALKEYMODULE_NOTIFY_STREAM   (1 << 10)
-#define VALKEYMODULE_NOTIFY_KEY_MISS (1 << 11)
-#define VALKEYMODULE_NOTIFY_LOADED   (1 << 12)
-#define VALKEYMODULE_NOTIFY_MODULE   (1 << 13)
-#define VALKEYMODULE_NOTIFY_NEW      (1 << 14)
+#define VALKEYMODULE_NOTIFY_KEYSPACE  1
+#define VALKEYMODULE_NOTIFY_KEYEVENT  2
+#define VALKEYMODULE_NOTIFY_GENERIC   4
+#define VALKEYMODULE_NOTIFY_STRING    (1 << 3)
+#define VALKEYMODULE_NOTIFY_LIST      (1 << 4)
+#define VALKEYMODULE_NOTIFY_SET       (1 << 5)
+#define VALKEYMODULE_NOTIFY_HASH      (1 << 6)
+#define VALKEYMODULE_NOTIFY_ZSET      (1 << 7)
+#define VALKEYMODULE_NOTIFY_EXPIRED   (1 << 8)
+#define VALKEYMODULE_NOTIFY_EVICTED   (1 << 9)
+#define VALKEYMODULE_NOTIFY_STREAM    (1 << 10)
+#define VALKEYMODULE_NOTIFY_KEY_MISS  (1 << 11)
+#define VALKEYMODULE_NOTIFY_LOADED    (1 << 12)
+#define VALKEYMODULE_NOTIFY_MODULE    (1 << 13)
+#define VALKEYMODULE_NOTIFY_NEW       (1 << 14)
+#define VALKEYMODULE_NOTIFY_PATH_HASH (1 << 15)
+#define _VALKEYMODULE_NOTIFY_NEXT     (1 << 16)
 
 /* SetModuleOptions takes a combination of these options, which declare what the module supports.
  *
@@ -194,13 +196,17 @@
  * - ALLOW_NESTED_KEYSPACE_NOTIFICATIONS: a subscriber to keyspace events is also called for events that it
  *   causes itself.
  * - SKIP_COMMAND_VALIDATION: Replicate accepts commands that this server does not know.
- * - HANDLE_ATOMIC_SLOT_MIGRATION: the module supports the migration of slots to another node. */
+ * - HANDLE_ATOMIC_SLOT_MIGRATION: the module supports the migration of slots to another node.
+ * - HANDLE_FORKLESS: the module accepts that OpenKey for writing returns NULL while a snapshot uses the key, and that
+ *   its rdb_save callbacks run outside the main thread. */
 #define VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS                    1
 #define VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED          2
 #define VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD              4
 #define VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS (1 << 3)
 #define VALKEYMODULE_OPTIONS_SKIP_COMMAND_VALIDATION             (1 << 4)
 #define VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION        (1 << 5)
+#define VALKEYMODULE_OPTIONS_HANDLE_FORKLESS                     (1 << 6)
+#define _VALKEYMODULE_OPTIONS_FLAGS_NEXT                         (1 << 7)
 
 /* The Register...Config functions take these flags. IMMUTABLE directives cannot be changed at run time,
  * SENSITIVE values are never logged, HIDDEN directives do not match patterns of CONFIG GET, PROTECTED ones
@@ -398,7 +404,7 @@
     (VALKEYMODULE_NOTIFY_GENERIC | VALKEYMODULE_NOTIFY_STRING | VALKEYMODULE_NOTIFY_LIST |                   \
      VALKEYMODULE_NOTIFY_SET | VALKEYMODULE_NOTIFY_HASH | VALKEYMODULE_NOTIFY_ZSET |                         \
      VALKEYMODULE_NOTIFY_EXPIRED | VALKEYMODULE_NOTIFY_EVICTED | VALKEYMODULE_NOTIFY_STREAM |                \
-     VALKEYMODULE_NOTIFY_MODULE)
+     VALKEYMODULE_NOTIFY_MODULE | VALKEYMODULE_NOTIFY_PATH_HASH)
 #define VALKEYMODULE_POSITIVE_INFINITE  (1.0 / 0.0)
 #define VALKEYMODULE_NEGATIVE_INFINITE  (-1.0 / 0.0)
 #define VALKEYMODULE_ERRORMSG_WRONGTYPE "WRONGTYPE Operation against a key holding the wrong kind of value"

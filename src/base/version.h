@@ -3,8 +3,8 @@
  * version that clients check. */
 #pragma once
 
-#define VALKEY_VERSION       "9.1.2"
-#define VALKEY_VERSION_NUM   0x00090102
+#define VALKEY_VERSION       "9.2.0"
+#define VALKEY_VERSION_NUM   0x00090200
 #define REDIS_VERSION        "7.2.4"
 #define VALKEY_RELEASE_STAGE "ga"
 #define SERVER_NAME          "valkey"

@@ -116,11 +116,11 @@ void migrationDataLoaded(void) {
 
 /* ---- Files ---- */
 
-static bool migrationTrackAnyHidden(void) {
+static int migrationTrackRdbVersionNeeded(void) {
     forEachJob(job) {
-        if (job->hides_slots) return true;
+        if (job->hides_slots) return RDB_VERSION_EXPIRING;
     }
-    return false;
+    return RDB_VERSION;
 }
 
 static void migrationTrackSaveJob(struct rioWriter *w, const struct migrationJob *job) {
@@ -229,7 +229,7 @@ void trackInit(void) {
                                               .save = migrationTrackSave,
                                               .load = migrationTrackLoad,
                                               .rewrite = migrationTrackRewrite,
-                                              .needsNewRdb = migrationTrackAnyHidden,
+                                              .rdbVersionNeeded = migrationTrackRdbVersionNeeded,
                                               .empty = migrationTrackForget,
                                               .loadAside = migrationTrackLoadAside,
                                               .exchange = migrationTrackExchange};

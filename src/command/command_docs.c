@@ -61,6 +61,7 @@ struct flagName acl_categories[64 + 1] = {
     {ACL_CONNECTION, "@connection"},
     {ACL_TRANSACTION, "@transaction"},
     {ACL_SCRIPTING, "@scripting"},
+    {ACL_PATHHASH, "@pathhash"},
     {0, NULL},
 };
 

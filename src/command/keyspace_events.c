@@ -13,7 +13,7 @@
 
 #define NOTIFY_ALL                                                                                           \
     (NOTIFY_GENERIC | NOTIFY_STRING | NOTIFY_LIST | NOTIFY_SET | NOTIFY_HASH | NOTIFY_ZSET |                 \
-     NOTIFY_EXPIRED | NOTIFY_EVICTED | NOTIFY_STREAM | NOTIFY_MODULE)
+     NOTIFY_EXPIRED | NOTIFY_EVICTED | NOTIFY_STREAM | NOTIFY_MODULE | NOTIFY_PATH_HASH)
 
 static int configured; /* NOTIFY_* */
 
@@ -22,10 +22,10 @@ static const struct {
     char letter;
     int class;
 } classes[] = {
-    {'A', NOTIFY_ALL},      {'g', NOTIFY_GENERIC},  {'$', NOTIFY_STRING},   {'l', NOTIFY_LIST},
-    {'s', NOTIFY_SET},      {'h', NOTIFY_HASH},     {'z', NOTIFY_ZSET},     {'x', NOTIFY_EXPIRED},
-    {'e', NOTIFY_EVICTED},  {'t', NOTIFY_STREAM},   {'d', NOTIFY_MODULE},   {'n', NOTIFY_NEW},
-    {'K', NOTIFY_KEYSPACE}, {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_KEY_MISS},
+    {'A', NOTIFY_ALL},     {'g', NOTIFY_GENERIC},  {'$', NOTIFY_STRING},   {'l', NOTIFY_LIST},
+    {'s', NOTIFY_SET},     {'h', NOTIFY_HASH},     {'z', NOTIFY_ZSET},     {'x', NOTIFY_EXPIRED},
+    {'e', NOTIFY_EVICTED}, {'t', NOTIFY_STREAM},   {'d', NOTIFY_MODULE},   {'p', NOTIFY_PATH_HASH},
+    {'n', NOTIFY_NEW},     {'K', NOTIFY_KEYSPACE}, {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_KEY_MISS},
 };
 #define CLASS_COUNT (sizeof classes / sizeof *classes)
 
@@ -53,7 +53,7 @@ static bool keyspaceEventsSetClasses(const struct configDirective *d, int argc, 
         size_t k = 0;
         while (k < CLASS_COUNT && classes[k].letter != argv[0].ptr[i]) k++;
         if (k == CLASS_COUNT) {
-            *err = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+            *err = "Invalid event class character. Use 'Ag$lshzxeKEtmdnp'.";
             return false;
         }
         now |= classes[k].class;

@@ -70,7 +70,8 @@ struct commandChange;
 #define ACL_CONNECTION  (1ull << 18)
 #define ACL_TRANSACTION (1ull << 19)
 #define ACL_SCRIPTING   (1ull << 20)
-#define ACL_BUILT_IN    21 /* bits; modules' categories follow */
+#define ACL_PATHHASH    (1ull << 21)
+#define ACL_BUILT_IN    22 /* bits; modules' categories follow */
 
 #define KEY_RO             (1u << 0)
 #define KEY_RW             (1u << 1)

@@ -31,8 +31,9 @@ enum {
     NOTIFY_STREAM = 1 << 10,   /* t */
     NOTIFY_KEY_MISS = 1 << 11, /* m */
     NOTIFY_LOADED = 1 << 12,
-    NOTIFY_MODULE = 1 << 13, /* d */
-    NOTIFY_NEW = 1 << 14,    /* n */
+    NOTIFY_MODULE = 1 << 13,    /* d */
+    NOTIFY_NEW = 1 << 14,       /* n */
+    NOTIFY_PATH_HASH = 1 << 15, /* p */
 };
 
 /* Reports that c's command (NULL: a job) has changed the value of this key. `event` is for subscribers and

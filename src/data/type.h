@@ -47,7 +47,8 @@ enum rdbLoaded {
 };
 
 struct objectType {
-    uint8_t id;       /* stable: 0 string, 1 list, 2 set, 3 zset, 4 hash, 5 module, 6 stream */
+    uint8_t id;       /* stable: 0 string, 1 list, 2 set, 3 zset, 4 hash, 5 module, 6 stream,
+                   7 path hash */
     const char *name; /* the reply of TYPE */
     /* For a type that comprises several (modules define their own): the name of this value's type, and
      * whether one of them has this name (case-insensitive). NULL: there is one type only. */
@@ -100,8 +101,8 @@ struct objectType {
     uint8_t (*rdbType)(const struct object *o, int version);
     void (*save)(struct rioWriter *w, const struct object *o);
     enum rdbLoaded (*load)(struct rdbReader *r, uint8_t rdb_type, struct value *v);
-    /* Whether a keyspace holds values that only RDB_VERSION_EXPIRING can store. NULL: never. */
-    bool (*needsNewRdb)(const struct keyspace *ks);
+    /* Returns the lowest RDB version that can store all values of a keyspace. NULL: RDB_VERSION. */
+    int (*rdbVersionNeeded)(const struct keyspace *ks);
     /* The number of values of a keyspace that have parts that expire; with `overdue`, the number of parts
      * that are past their expiry and still present. NULL: always 0. */
     size_t (*volatileCount)(const struct keyspace *ks, bool overdue);

@@ -50,10 +50,10 @@ int vmGetContextFlagsAll(void) {
     return 2 * VALKEYMODULE_CTX_FLAGS_SLOT_EXPORT_CLIENT - 1;
 }
 int vmGetKeyspaceNotificationFlagsAll(void) {
-    return 2 * VALKEYMODULE_NOTIFY_NEW - 1;
+    return _VALKEYMODULE_NOTIFY_NEXT - 1;
 }
 int vmGetModuleOptionsAll(void) {
-    return 2 * VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION - 1;
+    return _VALKEYMODULE_OPTIONS_FLAGS_NEXT - 1;
 }
 int vmGetOpenKeyModesAll(void) {
     /* All bits from the first to the last flag. */

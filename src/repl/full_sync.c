@@ -29,6 +29,7 @@
 #define SET                CONFIG_MODIFIABLE
 #define TIMER_MS           1000
 #define EXPIRING_RDB_SINCE 0x090000 /* replicas of this version and later read RDB_VERSION_EXPIRING */
+#define PATHS_RDB_SINCE    0x090200 /* and of this one RDB_VERSION_PATHS */
 
 static int64_t delay_s, max_replicas;
 static bool file_is_for_replicas; /* the running child was started here and writes a file */
@@ -40,10 +41,18 @@ struct syncClass {
     bool without_functions, without_keys, rdb_channel;
 };
 
+/* Returns the lowest version that holds the dataset as we write it for ourselves. Replicas that read
+ * RDB_VERSION_EXPIRING need no class of their own when it is less. */
+static int fullSyncOwnVersion(void) {
+    int needed = rdbVersionNeeded();
+    return needed > RDB_VERSION_EXPIRING ? needed : RDB_VERSION_EXPIRING;
+}
+
 /* Returns the RDB version for r. A replica that does not know the end mark gets the file as we write it for
  * ourselves. One that has not sent its version may be as old as Redis 7.0. */
 static int fullSyncVersionFor(const struct replicaClient *r) {
-    if (!(r->capa & CAPA_EOF) || r->version >= EXPIRING_RDB_SINCE) return RDB_VERSION_EXPIRING;
+    if (!(r->capa & CAPA_EOF) || r->version >= PATHS_RDB_SINCE) return fullSyncOwnVersion();
+    if (r->version >= EXPIRING_RDB_SINCE) return RDB_VERSION_EXPIRING;
     return r->version ? RDB_VERSION : RDB_VERSION_REDIS_7;
 }
 
@@ -57,7 +66,7 @@ static bool fullSyncSameClass(struct syncClass a, struct syncClass b) {
 }
 
 static bool fullSyncNeedsSockets(struct syncClass class) {
-    return class.version != RDB_VERSION_EXPIRING || class.without_functions || class.without_keys ||
+    return class.version != fullSyncOwnVersion() || class.without_functions || class.without_keys ||
            class.rdb_channel;
 }
 

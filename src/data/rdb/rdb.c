@@ -479,7 +479,7 @@ sds rdbDump(const struct object *o) {
     rdbWriteValue(&w, o);
     rioFlush(&w);
     rioWriterFree(&w);
-    return rdbDumpSeal(out, type == RDB_TYPE_HASH_EXPIRING ? RDB_VERSION_EXPIRING : RDB_VERSION);
+    return rdbDumpSeal(out, rdbTypeVersion(type));
 }
 
 bool rdbDumpValid(struct str payload, struct str *body, int *version) {

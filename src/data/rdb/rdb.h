@@ -10,7 +10,8 @@
  *
  * A string is a number and so many bytes; or an integer of 8, 16, 32 bits, little endian (RDB_ENC_INT*); or
  * LZF: the number of compressed bytes, the number of bytes, the compressed bytes. All other integers are
- * little endian. (The format is that of Valkey 8.1, RDB version 11; version 80 adds RDB_TYPE_HASH_EXPIRING.)
+ * little endian. (The format is that of Valkey 8.1, RDB version 11. Version 80 adds RDB_TYPE_HASH_EXPIRING
+ * and version 81 RDB_TYPE_PATH_HASH.)
  *
  * Each type encodes and decodes its own values (save and load of struct objectType). */
 #pragma once
@@ -23,13 +24,16 @@
 #include "data/type.h"
 
 #define RDB_VERSION          11 /* written by default: Valkey 8 reads it */
-#define RDB_VERSION_EXPIRING 80 /* written when there are hash fields with an expiry */
+#define RDB_VERSION_EXPIRING 80 /* from Valkey 9.0 on; written when there are hash fields with an expiry */
+#define RDB_VERSION_PATHS    81 /* from Valkey 9.2 on; written when there are path hashes */
+#define RDB_VERSION_LATEST   RDB_VERSION_PATHS
 #define RDB_VERSION_REDIS_7  10 /* the newest that Redis 7.0 reads */
 #define RDB_VERSION_OLDEST   1
 #define RDB_HELD_INLINE      248 /* the longest held string that needs no allocation */
 /* Whether data of this version may be read. Versions 12 to 79 belong to other servers. */
 static inline bool rdbVersionReadable(int64_t v) {
-    return (v >= RDB_VERSION_OLDEST && v <= RDB_VERSION) || v == RDB_VERSION_EXPIRING;
+    return (v >= RDB_VERSION_OLDEST && v <= RDB_VERSION) ||
+           (v >= RDB_VERSION_EXPIRING && v <= RDB_VERSION_LATEST);
 }
 
 enum rdbType {
@@ -54,7 +58,8 @@ enum rdbType {
     RDB_TYPE_STREAM_LISTPACKS_2 = 19,
     RDB_TYPE_SET_LISTPACK = 20,       /* from version 11 on */
     RDB_TYPE_STREAM_LISTPACKS_3 = 21, /* from version 11 on */
-    RDB_TYPE_HASH_EXPIRING = 22,      /* version 80 only */
+    RDB_TYPE_HASH_EXPIRING = 22,      /* from version 80 on */
+    RDB_TYPE_PATH_HASH = 23,          /* from version 81 on */
     RDB_TYPES
 };
 const char *rdbTypeName(int type); /* as the check tool and the log print it */
@@ -146,9 +151,16 @@ bool rdbSkipString(struct rdbReader *r);
 /* ---- Values ---- */
 /* Returns the byte that says how rdbWriteValue writes this value to this writer (w->version). */
 uint8_t rdbValueType(const struct rioWriter *w, const struct object *o);
-/* Whether this version of the format has such a value. */
+/* Returns the lowest version that has such a value, as far as rdbType() cannot choose another form. */
+static inline int rdbTypeVersion(uint8_t type) {
+    return type == RDB_TYPE_PATH_HASH       ? RDB_VERSION_PATHS
+           : type == RDB_TYPE_HASH_EXPIRING ? RDB_VERSION_EXPIRING
+                                            : RDB_VERSION;
+}
+/* Whether this version of the format (0: any) has such a value. */
 static inline bool rdbVersionHas(int version, uint8_t type) {
-    return version == 0 || version >= RDB_VERSION_EXPIRING || type != RDB_TYPE_HASH_EXPIRING;
+    int since = rdbTypeVersion(type);
+    return version == 0 || since == RDB_VERSION || version >= since;
 }
 void rdbWriteValue(struct rioWriter *w, const struct object *o);
 enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v);
@@ -167,8 +179,8 @@ struct rdbSection {
     void (*save)(struct rioWriter *w);    /* writes opcode and content; called any number of times */
     bool (*load)(struct rdbReader *r);    /* after the opcode; false: failed (rioFail) */
     void (*rewrite)(struct rioWriter *w); /* the same as commands; may be NULL */
-    bool (*needsNewRdb)(void); /* whether there is something that older versions do not have; may be NULL */
-    void (*empty)(void);       /* drops what load has read, before it is loaded again; may be NULL */
+    int (*rdbVersionNeeded)(void);        /* the lowest version that has what there is to save; may be NULL */
+    void (*empty)(void); /* drops what load has read, before it is loaded again; may be NULL */
     /* Loads like load, but beside the present contents. exchange(true) then replaces those, exchange(false)
      * drops what was loaded; either way only one of the two is left. */
     bool (*loadAside)(struct rdbReader *r);

@@ -32,7 +32,7 @@ extern void (*rdb_replication_now)(struct rdbReplication *r);
 
 /* ---- Writing ---- */
 struct rdbSaveOptions {
-    int version;            /* 10, 11, RDB_VERSION_EXPIRING; 0: the lowest that can hold the data */
+    int version;            /* 10, 11, 80, 81; 0: the lowest that can hold the data */
     bool aof_base;          /* says so in an AUX field */
     bool without_functions; /* rdb-filter-only */
     bool without_keys;
@@ -40,6 +40,8 @@ struct rdbSaveOptions {
     const struct rdbReplication *replication; /* NULL: use rdb_replication_now */
     void (*progress)(uint64_t keys);          /* may be NULL */
 };
+/* Returns the lowest version that can hold the whole dataset as it is now. */
+int rdbVersionNeeded(void);
 /* Writes the whole dataset. False: w->error (EPROTO: the version cannot hold the data, which has been
  * logged). */
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options);

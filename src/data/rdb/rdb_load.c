@@ -78,7 +78,7 @@ bool rdbMagicReadable(const char magic[RDB_MAGIC_LEN]) {
     bool valkey = magic[0] == 'V';
     if (version < RDB_VERSION_OLDEST || (valkey && version < RDB_VERSION_EXPIRING)) return false;
     if (rdb_version_check == RDB_CHECK_RELAXED) return valkey || version < RDB_VERSION_EXPIRING;
-    return rdbVersionReadable(version) && valkey == (version == RDB_VERSION_EXPIRING);
+    return rdbVersionReadable(version) && valkey == (version >= RDB_VERSION_EXPIRING);
 }
 
 static bool rdbLoadReadMagic(struct rdbLoader *l) {

@@ -43,25 +43,28 @@ struct rdbSaver {
 
 /* ---- Head ---- */
 
-static int rdbSaveVersionNeeded(void) {
+int rdbVersionNeeded(void) {
+    int version = RDB_VERSION;
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
-        if (!objectTypes[i] || !objectTypes[i]->needsNewRdb) continue;
+        if (!objectTypes[i] || !objectTypes[i]->rdbVersionNeeded) continue;
         for (int id = 0; id < dbCount(); id++) {
-            if (objectTypes[i]->needsNewRdb(&dbs[id].keyspace)) return RDB_VERSION_EXPIRING;
+            int needed = objectTypes[i]->rdbVersionNeeded(&dbs[id].keyspace);
+            if (needed > version) version = needed;
         }
     }
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) {
-        if (sections[i]->needsNewRdb && sections[i]->needsNewRdb()) return RDB_VERSION_EXPIRING;
+        int needed = sections[i]->rdbVersionNeeded ? sections[i]->rdbVersionNeeded() : 0;
+        if (needed > version) version = needed;
     }
-    return RDB_VERSION;
+    return version;
 }
 
 static void rdbSaveWriteMagic(struct rioWriter *w, int version) {
     char magic[16];
     int len =
-        snprintf(magic, sizeof magic, version == RDB_VERSION_EXPIRING ? "VALKEY%03d" : "REDIS%04d", version);
+        snprintf(magic, sizeof magic, version >= RDB_VERSION_EXPIRING ? "VALKEY%03d" : "REDIS%04d", version);
     serverAssert(len == RDB_MAGIC_LEN && rdbMagicVersion(magic) == version);
     rioWrite(w, magic, RDB_MAGIC_LEN);
 }
@@ -211,7 +214,7 @@ bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
                          .frequency = evict_policy & BY_LFU};
     w->checksum = rdb_checksum && !options->without_checksum;
     w->lzf_learns = true;
-    w->version = options->version ? options->version : rdbSaveVersionNeeded();
+    w->version = options->version ? options->version : rdbVersionNeeded();
     rdbSaveWriteHead(w, options);
     bool aside = rdb_modules.saveAside && !options->without_keys;
     if (aside) rdb_modules.saveAside(w, false);

@@ -17,6 +17,7 @@
 #include "command/propagate.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
+#include "data/rdb/rdb.h"
 #include "net/ae.h"
 #include "registry/cron.h"
 #include "types/hash/hash_private.h"
@@ -68,8 +69,8 @@ void hashUntrackAll(struct keyspace *ks) {
     ks->inner = NULL;
 }
 
-bool hashAnyExpiring(const struct keyspace *ks) {
-    return hashCountExpiring(ks, false) > 0;
+int hashRdbVersionNeeded(const struct keyspace *ks) {
+    return hashCountExpiring(ks, false) > 0 ? RDB_VERSION_EXPIRING : RDB_VERSION;
 }
 
 size_t hashCountExpiring(const struct keyspace *ks, bool overdue) {

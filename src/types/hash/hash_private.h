@@ -33,7 +33,7 @@ size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t ma
 void hashTrack(struct keyspace *ks, struct str key, struct expiringHash *e);
 void hashUntrack(struct keyspace *ks, struct expiringHash *e); /* no effect when it is not tracked */
 void hashUntrackAll(struct keyspace *ks);                      /* all its keys are gone */
-bool hashAnyExpiring(const struct keyspace *ks);
+int hashRdbVersionNeeded(const struct keyspace *ks);
 size_t hashCountExpiring(const struct keyspace *ks, bool overdue);
 /* Removes dead fields for one millisecond. Returns true when there are more. */
 bool hashReclaimSlice(void);

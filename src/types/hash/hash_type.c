@@ -129,7 +129,7 @@ static const struct objectType hash_type = {
     .onAllRemoved = hashUntrackAll,
     .defrag = hashDefrag,
     RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),
-    .needsNewRdb = hashAnyExpiring,
+    .rdbVersionNeeded = hashRdbVersionNeeded,
     .volatileCount = hashCountExpiring,
 };
 

@@ -3,6 +3,7 @@
 # subcommands in both protocols.
 
 source -encoding utf-8 $::support/command_facts.tcl
+source -encoding utf-8 $::support/since_9_1.tcl
 
 start_server {tags {introspection external:skip}} {
     if {[valkey_oracle] eq {}} {
@@ -17,11 +18,11 @@ start_server {tags {introspection external:skip}} {
 
         test {COMMAND INFO has the same facts as Valkey 9.1 for every command} {
             assert_morethan [dict size $theirs_info] 350
-            assert_equal {} [differences $theirs_info $info]
+            assert_equal {} [differences [since_9_1::without_changed $theirs_info] [since_9_1::without_changed $info]]
         }
 
         test {COMMAND DOCS has the same facts as Valkey 9.1 for every command, in words of its own} {
-            assert_equal {} [differences $theirs_docs $docs]
+            assert_equal {} [differences [since_9_1::without_changed $theirs_docs] [since_9_1::without_changed $docs]]
         }
     }
 }

@@ -5,14 +5,14 @@ tags {external:skip} {
     test {extended-redis-compatibility: clients see Redis's name and version while it is on} {
         start_server {overrides {busy-reply-threshold 10 save {60 1} enable-debug-command yes}} {
             set busy [valkey_deferring_client]
-            foreach {on title name version mode} {no Valkey valkey 9.1.2 server_mode yes Redis redis 7.2.4 redis_mode no Valkey valkey 9.1.2 server_mode} {
+            foreach {on title name version mode} {no Valkey valkey 9.2.0 server_mode yes Redis redis 7.2.4 redis_mode no Valkey valkey 9.2.0 server_mode} {
                 config_set extended-redis-compatibility $on
                 set hello [r hello 2]
                 assert_equal [list $name $version] [list [dict get $hello server] [dict get $hello version]]
                 set info [r info server]
                 assert_match "*\r\nredis_build_id:*\r\n$mode:standalone\r\nos:*" $info
                 assert_equal 1 [regexp -all -line {^\w+_mode:} $info]
-                assert_match "*redis_version:7.2.4*server_name:valkey*valkey_version:9.1.2*" $info "these stay"
+                assert_match "*redis_version:7.2.4*server_name:valkey*valkey_version:9.2.0*" $info "these stay"
                 $busy eval {while true do end} 0
                 wait_for_log "Slow script detected"
                 wait_for_condition 100 20 {[catch {r ping} reply] && [string match BUSY* $reply]} else { fail "not busy" }

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* compressed_stream.h - a stream of bytes as one LZ4 or Zstandard frame behind a small envelope, as
+ * Valkey 9.2 writes RDB files, bases of append-only files, and replication streams.
+ *
+ *     offset  size  value
+ *     0       3     "VCS"
+ *     3       1     1, the version of the envelope
+ *     4       1     codec: 1 LZ4, 2 Zstandard
+ *     5       1     0
+ *     6       1     kind: 1 RDB, 2 replication stream
+ *     7       -     one frame: LZ4 frame format (lz4_Frame_format.md 1.6.x) or Zstandard (RFC 8878)
+ *
+ * The writer uses linked blocks of 64 KiB for LZ4. With checksums, LZ4 frames carry block and content
+ * checksums, and Zstandard frames a content checksum; without, none. The reader accepts any valid frame of a
+ * bounded window, and refuses everything else. Memory is bounded by the libraries' windows (the reader
+ * refuses Zstandard windows above 8 MiB).
+ *
+ * The library knows nothing of what is inside. Both directions work in pieces of any size. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+
+enum streamCodec { STREAM_PLAIN = 0, STREAM_LZ4 = 1, STREAM_ZSTD = 2 };
+enum streamKind { STREAM_KIND_RDB = 1, STREAM_KIND_REPLICATION = 2 };
+
+#define STREAM_ENVELOPE     7 /* bytes */
+#define STREAM_ENVELOPE_TAG "VCS"
+
+/* Returns "lz4", "zstd", or "" for plain. */
+const char *streamCodecName(enum streamCodec codec);
+
+/* ---- Writing ---- */
+struct streamWriter;
+/* `sink` takes all n compressed bytes, or returns an errno, which then ends the stream. */
+struct streamWriter *streamWriterNew(enum streamCodec codec, enum streamKind kind, bool checksums,
+                                     int (*sink)(void *priv, const char *p, size_t n), void *priv);
+/* Each returns 0 or the errno of the sink (EIO when the library fails); errors stick. */
+int streamWrite(struct streamWriter *w, const char *p, size_t n);
+int streamWriterFlush(
+    struct streamWriter *w); /* everything that was written can now be decoded by the reader */
+int streamWriterEnd(struct streamWriter *w);            /* ends the frame; nothing may follow */
+uint64_t streamWriterIn(const struct streamWriter *w);  /* bytes before compression */
+uint64_t streamWriterOut(const struct streamWriter *w); /* bytes given to the sink, the envelope included */
+size_t streamWriterMemory(const struct streamWriter *w);
+void streamWriterFree(struct streamWriter *w);
+
+/* ---- Reading ---- */
+enum streamRead {
+    STREAM_MORE,  /* all input was used, more is needed */
+    STREAM_FULL,  /* the output is full; call again with the rest of the input */
+    STREAM_ENDED, /* the frame is complete; the rest of the input does not belong to it */
+    STREAM_BAD    /* refused: streamReaderError */
+};
+struct streamReader;
+/* Whether these first n bytes are an envelope, a possible beginning of one (n < STREAM_ENVELOPE), or neither.
+ */
+enum streamDetected { STREAM_IS_PLAIN, STREAM_MAY_BE_COMPRESSED, STREAM_IS_COMPRESSED };
+enum streamDetected streamDetect(const char *p, size_t n);
+/* The reader expects the envelope first, with this kind. */
+struct streamReader *streamReaderNew(enum streamKind kind);
+/* Decodes from *in to out[0..size). *in is advanced over what was used; *written is how much was decoded. */
+enum streamRead streamRead(struct streamReader *r, struct str *in, char *out, size_t size, size_t *written);
+enum streamCodec streamReaderCodec(const struct streamReader *r); /* known after the envelope */
+const char *streamReaderError(const struct streamReader *r);      /* NULL: no error; a static text */
+uint64_t streamReaderIn(const struct streamReader *r); /* compressed bytes used, the envelope included */
+size_t streamReaderMemory(const struct streamReader *r);
+void streamReaderFree(struct streamReader *r);
