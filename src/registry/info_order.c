@@ -12,6 +12,7 @@ static const char *const server_fields[] = {
     "server_name",
     "valkey_version",
     "valkey_release_stage",
+    "skipstone_version",
     "redis_git_sha1",
     "redis_git_dirty",
     "redis_build_id",

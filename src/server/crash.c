@@ -290,7 +290,8 @@ static void crashOnFault(int sig, siginfo_t *info, void *context) {
     }
     crashWatch(sig, crashFaultAddress(context));
     crashReportHead();
-    serverLog(LL_WARNING, "Valkey %s crashed by signal: %d, si_code: %d", VALKEY_VERSION, sig, info->si_code);
+    serverLog(LL_WARNING, "Valkey %s (%s %s) crashed by signal: %d, si_code: %d", VALKEY_VERSION,
+              PRODUCT_NAME, PRODUCT_VERSION, sig, info->si_code);
     if (info->si_code <= 0)
         serverLog(LL_WARNING, "The signal was sent by process %ld of user %d", (long)info->si_pid,
                   (int)info->si_uid);

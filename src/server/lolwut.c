@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "base/sds.h"
+#include "base/version.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "command/command.h"
@@ -45,7 +46,8 @@ static sds lolwutDraw(sds s, int columns, int rows) {
     for (int i = 0; i < towers; i++) heights[i] = lolwutSkylineHeight(rows);
     for (int level = rows - 1; level >= 0; level--) s = lolwutDrawSkyRow(s, heights, towers, level);
     for (int i = 0; i < towers * TOWER_WIDTH; i++) s = sdscat(s, randomBelow(4) ? "~" : " ");
-    s = sdscat(s, "\n\nEvery tower a node, every height a matter of chance.");
+    s = sdscat(s, "\n\nEvery tower a node, every height a matter of chance. Drawn by " PRODUCT_NAME
+                  " " PRODUCT_VERSION ".");
     zfree(heights);
     return s;
 }

@@ -108,8 +108,8 @@
 /* ---- Command line ---- */
 
 static void mainPrintVersion(void) {
-    printf("Valkey server v=%s sha=%s:%d malloc=%s bits=%d build=%s\n", VALKEY_VERSION, build_commit,
-           build_modified, zmallocName(), (int)sizeof(long) * 8, build_id);
+    printf("Valkey server v=%s sha=%s:%d malloc=%s bits=%d build=%s %s=%s\n", VALKEY_VERSION, build_commit,
+           build_modified, zmallocName(), (int)sizeof(long) * 8, build_id, PRODUCT_NAME, PRODUCT_VERSION);
 }
 
 static void mainUsage(FILE *out, const char *name) {
@@ -358,8 +358,9 @@ static void mainCreateLoop(void) {
 
 static void mainLogStart(int argc) {
     serverLog(LL_NOTICE, "Valkey is starting");
-    serverLog(LL_NOTICE, "Version %s, %d bits, commit %s, modified %d, process %d", VALKEY_VERSION,
-              (int)sizeof(long) * 8, build_commit, build_modified, (int)getpid());
+    serverLog(LL_NOTICE, "Version %s, %d bits, commit %s, modified %d, process %d, %s %s", VALKEY_VERSION,
+              (int)sizeof(long) * 8, build_commit, build_modified, (int)getpid(), PRODUCT_NAME,
+              PRODUCT_VERSION);
     if (argc > 1)
         serverLog(LL_NOTICE, "The configuration is read");
     else

@@ -129,6 +129,7 @@ static sds serverInfoProcessServerInfo(sds s) {
     s = infoField(s, "server_name:%s", SERVER_NAME);
     s = infoField(s, "valkey_version:%s", VALKEY_VERSION);
     s = infoField(s, "valkey_release_stage:%s", VALKEY_RELEASE_STAGE);
+    s = infoField(s, "skipstone_version:%s", PRODUCT_VERSION);
     s = infoField(s, "redis_git_sha1:%s", build_commit);
     s = infoField(s, "redis_git_dirty:%d", build_modified);
     s = infoField(s, "redis_build_id:%s", build_id);

@@ -458,7 +458,7 @@ tags {external:skip harness} {
         file mkdir $::work_dir/there/bin
         set server $::work_dir/there/bin/valkey-server
         set f [open $server w 0755]
-        puts $f "#!/bin/sh\necho Valkey server v=9.1.2"
+        puts $f "#!/bin/sh\necho Valkey server v=9.2.0"
         close $f
         assert_equal [list 0 $server] [utility [file join [file dirname [file dirname $::support]] utils oracle] $::work_dir/there]
     }

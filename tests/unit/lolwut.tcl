@@ -5,6 +5,7 @@ start_server {tags {lolwut}} {
 
     test {LOLWUT ends with the version, and is another drawing each time} {
         foreach words {{} {version 9} {nosuch} {version}} { assert_match "*Valkey ver. $version\n" [r lolwut {*}$words] $words }
+        assert_match "*Skipstone [s skipstone_version]*" [r lolwut]
         assert_not_equal [r lolwut] [r lolwut]
     }
 

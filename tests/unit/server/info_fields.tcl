@@ -5,7 +5,7 @@ source [file join [file dirname [info script]] server_util.tcl]
 set expected {
     server {
         redis_version {^\d+\.\d+\.\d+$} server_name ^valkey$ valkey_version {^\d+\.\d+\.\d+$}
-        valkey_release_stage ^\\w+$ redis_git_sha1 {^[0-9a-f]+$} redis_git_dirty ^\\d$ redis_build_id {^[0-9a-f]+$}
+        valkey_release_stage ^\\w+$ skipstone_version {^\d+\.\d+\.\d+$} redis_git_sha1 {^[0-9a-f]+$} redis_git_dirty ^\\d$ redis_build_id {^[0-9a-f]+$}
         server_mode ^standalone$ os ^Linux arch_bits ^64$ monotonic_clock . multiplexing_api ^(epoll|io_uring)$
         gcc_version {^\d+\.\d+\.\d+$} process_id ^\\d+$ process_supervised ^no$ run_id {^[0-9a-f]{40}$} tcp_port ^\\d+$
         server_time_usec {^\d{16}$} uptime_in_seconds ^\\d+$ uptime_in_days ^0$ hz ^10$ configured_hz ^10$ clients_hz ^10$

@@ -21,7 +21,7 @@ tags {external:skip} {
         foreach flag {--version -v} {
             lassign [run_to_end $flag] code output
             assert_equal 0 $code
-            assert {[regexp {^Valkey server v=\d+\.\d+\.\d+ sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=[0-9a-f]+$} $output]} $output
+            assert {[regexp {^Valkey server v=\d+\.\d+\.\d+ sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=[0-9a-f]+ Skipstone=\d+\.\d+\.\d+$} $output]} $output
         }
     }
 
