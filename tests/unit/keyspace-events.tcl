@@ -46,13 +46,13 @@ start_server {tags {keyspace-events}} {
         assert_equal {} [config_get notify-keyspace-events]
         foreach {set shown} {
             KEA AKE A A K K gAK AK Kxe xeK KEm KEm n n KEn nKE tdm tdm mEK KEm {$E} {$E} KEg$lshzxet g$lshzxetKE
-            KEg$lshzxetd AKE AmK AKm {} {}
+            KEg$lshzxetd g$lshzxetdKE KEg$lshzxetdp AKE KEp pKE AmK AKm {} {}
         } {
             config_set notify-keyspace-events $set
             assert_equal $shown [config_get notify-keyspace-events] $set
         }
         config_set notify-keyspace-events Kx
-        assert_error "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - Invalid event class character. Use 'Ag\$lshzxeKEtmdn'." {
+        assert_error "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - Invalid event class character. Use 'Ag\$lshzxeKEtmdnp'." {
             r config set notify-keyspace-events Kq
         }
         assert_equal xK [config_get notify-keyspace-events]
