@@ -9,7 +9,7 @@ ARG BASE=debian:stable-slim
 FROM ${BASE} AS build
 ARG COMMIT=
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev make pkg-config libjemalloc-dev liblua5.1-0-dev \
-    lua-cjson-dev lua-bitop-dev liblzf-dev libedit-dev libssl-dev liburing-dev && \
+    lua-cjson-dev lua-bitop-dev liblzf-dev liblz4-dev libzstd-dev libedit-dev libssl-dev liburing-dev && \
     { apt-get install -y --no-install-recommends libllhttp-dev || apt-get install -y --no-install-recommends libhttp-parser-dev; }
 COPY . /src
 RUN cd /src && { [ -z "$COMMIT" ] || echo "$COMMIT" > .commit; } && make -j"$(nproc)" && \

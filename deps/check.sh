@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks whether everything needed to build and test is installed, and installs what is missing if it may.
 #
-#   deps/check.sh [build] [scripts] [jemalloc] [tls] [uring] [web] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
+#   deps/check.sh [build] [scripts] [jemalloc] [tls] [uring] [web] [zstd] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
 #
 # Each word names a set of needs (below); without one, it is `build scripts jemalloc`. The Makefile calls this before each
 # build, so when nothing is missing it calls pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
@@ -14,8 +14,8 @@ set -u
 # apt installs, as comparisons are written for the version that Debian has. redis-py is the client that compares both, from
 # PyPI in build/redis-py. Tests that need a missing one are counted as skipped: none of them is required.
 #
-# Libraries for scripts (scripts), TLS (tls), io_uring (uring) and the metrics port (web) are optional, too: a build
-# without them reports that when they are used. The HTTP parser of the metrics port is llhttp, or http-parser where a
+# Libraries for scripts (scripts), TLS (tls), io_uring (uring), the metrics port (web) and Zstandard (zstd) are optional,
+# too: a build without them reports that when they are used. The HTTP parser of the metrics port is llhttp, or http-parser where a
 # distribution has no llhttp: deps/http_parser.
 #
 # Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
@@ -31,9 +31,11 @@ build|pc|lua5.1/lua-5.1/lua51|liblua5.1-0-dev|compat-lua-devel|lua51|lua5.1-dev|
 scripts|pc|lua5.1-cjson|lua-cjson-dev|-|-|-|-
 scripts|pc|lua5.1-bitop|lua-bitop-dev|-|-|-|-
 build|pc|liblzf|liblzf-dev|liblzf-devel|liblzf|liblzf-dev|liblzf
+build|pc|liblz4|liblz4-dev|lz4-devel|lz4|lz4-dev|lz4
 build|pc|libedit|libedit-dev|libedit-devel|libedit|libedit-dev|libedit
 tls|pc|openssl|libssl-dev|openssl-devel|openssl|openssl-dev|openssl@3
 uring|pc|liburing|liburing-dev|liburing-devel|liburing|liburing-dev|-
+zstd|pc|libzstd|libzstd-dev|libzstd-devel|zstd|zstd-dev|zstd
 web|http|llhttp|-|llhttp-devel|llhttp|llhttp-dev|llhttp
 jemalloc|pc|jemalloc|libjemalloc-dev|jemalloc-devel|jemalloc|jemalloc-dev|jemalloc
 test|pc|cmocka|libcmocka-dev|libcmocka-devel|cmocka|cmocka-dev|cmocka
@@ -51,7 +53,7 @@ sets=; dry=
 for arg; do
     case $arg in
     --dry-run) dry=yes ;;
-    build | scripts | jemalloc | tls | uring | web | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
+    build | scripts | jemalloc | tls | uring | web | zstd | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
     *) echo "deps/check.sh: unknown word '$arg'" >&2; exit 2 ;;
     esac
 done
@@ -120,7 +122,7 @@ column() { # the package names of manager number $1, on one line
 }
 
 say() { echo "deps: $*" >&2; }
-optional='^(scripts|oracle|tls|uring|web|redis-py)'
+optional='^(scripts|oracle|tls|uring|web|zstd|redis-py)'
 
 lacking=$(missing)
 [ -n "$lacking" ] || { beside_packages; exit 0; }

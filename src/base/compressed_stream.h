@@ -30,22 +30,26 @@ enum streamKind { STREAM_KIND_RDB = 1, STREAM_KIND_REPLICATION = 2 };
 
 #define STREAM_ENVELOPE     7 /* bytes */
 #define STREAM_ENVELOPE_TAG "VCS"
+#define STREAM_NO_ZSTD      "Zstandard compression is not available in this build"
 
 /* Returns "lz4", "zstd", or "" for plain. */
 const char *streamCodecName(enum streamCodec codec);
+bool streamCodecIsAvailable(enum streamCodec codec); /* only zstd can be missing: make BUILD_ZSTD=no */
 
 /* ---- Writing ---- */
 struct streamWriter;
-/* `sink` takes all n compressed bytes, or returns an errno, which then ends the stream. */
+/* The codec is available, and not plain. `sink` takes all n compressed bytes, or returns an errno, which then
+ * ends the stream. It is called first, with the envelope, by the first write, flush or end. */
 struct streamWriter *streamWriterNew(enum streamCodec codec, enum streamKind kind, bool checksums,
                                      int (*sink)(void *priv, const char *p, size_t n), void *priv);
 /* Each returns 0 or the errno of the sink (EIO when the library fails); errors stick. */
 int streamWrite(struct streamWriter *w, const char *p, size_t n);
-int streamWriterFlush(
-    struct streamWriter *w); /* everything that was written can now be decoded by the reader */
+/* Gives everything that was written to the sink in a form that the reader can decode at once. */
+int streamWriterFlush(struct streamWriter *w);
 int streamWriterEnd(struct streamWriter *w);            /* ends the frame; nothing may follow */
 uint64_t streamWriterIn(const struct streamWriter *w);  /* bytes before compression */
 uint64_t streamWriterOut(const struct streamWriter *w); /* bytes given to the sink, the envelope included */
+/* Returns bytes in memory, those of the library included: about 0.4 MiB for LZ4, 1 to 2 MiB for Zstandard. */
 size_t streamWriterMemory(const struct streamWriter *w);
 void streamWriterFree(struct streamWriter *w);
 
@@ -57,16 +61,19 @@ enum streamRead {
     STREAM_BAD    /* refused: streamReaderError */
 };
 struct streamReader;
-/* Whether these first n bytes are an envelope, a possible beginning of one (n < STREAM_ENVELOPE), or neither.
- */
+/* Returns whether these first n bytes begin an envelope; too few may leave it open. Nothing else that a
+ * server stores or sends begins with its tag. */
 enum streamDetected { STREAM_IS_PLAIN, STREAM_MAY_BE_COMPRESSED, STREAM_IS_COMPRESSED };
 enum streamDetected streamDetect(const char *p, size_t n);
 /* The reader expects the envelope first, with this kind. */
 struct streamReader *streamReaderNew(enum streamKind kind);
-/* Decodes from *in to out[0..size). *in is advanced over what was used; *written is how much was decoded. */
+/* Decodes from *in to out[0..size). *in is advanced over what was used; *written is how much was decoded,
+ * also when the frame has ended. Input that ends before STREAM_ENDED is truncated: the caller has to refuse
+ * it. What was decoded before an error or an end has not been checked as a whole. */
 enum streamRead streamRead(struct streamReader *r, struct str *in, char *out, size_t size, size_t *written);
 enum streamCodec streamReaderCodec(const struct streamReader *r); /* known after the envelope */
 const char *streamReaderError(const struct streamReader *r);      /* NULL: no error; a static text */
 uint64_t streamReaderIn(const struct streamReader *r); /* compressed bytes used, the envelope included */
+/* Returns bytes in memory, those of the library included: at most 9 MiB. */
 size_t streamReaderMemory(const struct streamReader *r);
 void streamReaderFree(struct streamReader *r);
