@@ -76,12 +76,12 @@ void **pathmapNext(struct pathmapIterator *it);
 void pathmapStop(struct pathmapIterator *it);
 
 /* ---- Defragmentation ---- */
-/* Offers the map's own allocations to `move` (returns the new place, or NULL when it stays:
- * data/lifetime/defrag.h) and the place of each value to `value`, beginning after *cursor (an sds that the
- * caller frees; NULL: at the start). Visits about `budget` nodes. Returns true when there is more to do. The
- * map may change between calls; then some nodes may be visited twice or, if new, not at all. *map is updated
- * when the map itself moves. */
-bool pathmapDefrag(struct pathmap **map, sds *cursor, size_t budget, void *(*move)(void *p),
+/* Offers the map's own allocations to `move`, and the place of each value to `value`, in order, beginning
+ * after *cursor (NULL: at the start). Both get `priv`. Visits about `budget` nodes. Returns true when there
+ * is more to do; then *cursor says where, else it is freed and NULL. A caller that gives up frees it. The map
+ * may change between calls; then some nodes may be visited twice or, if new, not at all. *map is updated when
+ * the map itself moves. */
+bool pathmapDefrag(struct pathmap **map, sds *cursor, size_t budget, zmoveFn *move,
                    void (*value)(void *priv, void **place), void *priv);
 
 /* Checks all invariants; aborts when one does not hold. O(size). For tests and RESTORE's deep check. */
