@@ -241,7 +241,7 @@ bool busExtensionNext(const struct busMessage *m, size_t *at, struct busExtensio
     out->data = strN((const char *)p + EXTENSION_LEN, len - EXTENSION_LEN);
     *at += len;
     bool text = out->type != EXT_FORGOTTEN && out->type != EXT_SHARD_ID && out->type != EXT_CLIENT_PORT &&
-                out->type != EXT_CLIENT_TLS_PORT;
+                out->type != EXT_CLIENT_TLS_PORT && out->type != EXT_REPLICA_PRIORITY;
     if (text) out->data.len = strnlen(out->data.ptr, out->data.len);
     return true;
 }
@@ -249,6 +249,7 @@ bool busExtensionNext(const struct busMessage *m, size_t *at, struct busExtensio
 uint64_t busExtensionNumber(const struct busExtension *x) {
     const uint8_t *p = (const uint8_t *)x->data.ptr;
     if (x->type == EXT_FORGOTTEN) return x->data.len < NODE_ID_LEN + 8 ? 0 : busGet64(p + NODE_ID_LEN);
+    if (x->type == EXT_REPLICA_PRIORITY) return x->data.len < 4 ? 0 : busGet32(p);
     return x->data.len < 2 ? 0 : busGet16(p);
 }
 
@@ -330,6 +331,12 @@ sds busAddPort(sds s, size_t at, enum busExtensionType type, uint16_t port) {
     uint8_t p[2];
     busPut16(p, port);
     return busAddExtension(s, at, type, strN((char *)p, sizeof p), 0);
+}
+
+sds busAddReplicaPriority(sds s, size_t at, uint32_t priority) {
+    uint8_t p[4];
+    busPut32(p, priority);
+    return busAddExtension(s, at, EXT_REPLICA_PRIORITY, strN((char *)p, sizeof p), 0);
 }
 
 sds busAddForgotten(sds s, size_t at, const char id[NODE_ID_LEN], uint64_t ttl_s) {

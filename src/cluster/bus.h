@@ -136,6 +136,7 @@ enum busExtensionType {
     EXT_CLIENT_PORT,
     EXT_CLIENT_TLS_PORT,
     EXT_AVAILABILITY_ZONE,
+    EXT_REPLICA_PRIORITY, /* 32 bits; left out by nodes whose priority is 0 */
     EXT_TYPES
 };
 struct busExtension {
@@ -145,7 +146,7 @@ struct busExtension {
 /* Reads the extension at *at, which starts with 0, and moves *at behind it. Returns false at the end. The
  * lengths have been checked by busRead. */
 bool busExtensionNext(const struct busMessage *m, size_t *at, struct busExtension *out);
-/* Returns the port, or the seconds of EXT_FORGOTTEN; 0 if there is too little data. */
+/* Returns the port, the priority, or the seconds of EXT_FORGOTTEN; 0 if there is too little data. */
 uint64_t busExtensionNumber(const struct busExtension *x);
 /* Returns the id in EXT_FORGOTTEN and EXT_SHARD_ID, or NULL if it is not valid. */
 const char *busExtensionId(const struct busExtension *x);
@@ -158,6 +159,7 @@ sds busBeginLight(sds s, enum busType type);
 sds busAddGossip(sds s, size_t at, const struct busGossip *g);
 sds busAddText(sds s, size_t at, enum busExtensionType type, struct str text);
 sds busAddPort(sds s, size_t at, enum busExtensionType type, uint16_t port);
+sds busAddReplicaPriority(sds s, size_t at, uint32_t priority);
 sds busAddForgotten(sds s, size_t at, const char id[NODE_ID_LEN], uint64_t ttl_s);
 sds busAddShardId(sds s, size_t at, const char id[NODE_ID_LEN]);
 sds busAddFail(sds s, const char id[NODE_ID_LEN]);

@@ -17,6 +17,8 @@ static sds busRewriteExtensions(sds s, const struct busMessage *m) {
             if (id) s = x.type == EXT_SHARD_ID ? busAddShardId(s, 0, id) : busAddForgotten(s, 0, id, number);
         } else if (x.type == EXT_CLIENT_PORT || x.type == EXT_CLIENT_TLS_PORT) {
             s = busAddPort(s, 0, (enum busExtensionType)x.type, (uint16_t)number);
+        } else if (x.type == EXT_REPLICA_PRIORITY) {
+            s = busAddReplicaPriority(s, 0, (uint32_t)number);
         } else {
             serverAssert(!memchr(x.data.ptr, '\0', x.data.len));
             s = busAddText(s, 0, (enum busExtensionType)x.type, x.data);

@@ -66,11 +66,22 @@ static void clusterDebugLinks(struct client *c) {
     replyOk(c);
 }
 
+static void clusterDebugReplicaPriority(struct client *c) {
+    if (!cluster_enabled) {
+        replyError(c, "ERR Debug option only available for cluster mode enabled setup!");
+        return;
+    }
+    const struct clusterNode *n = clusterParseNodeArg(c, c->argv[2]);
+    if (n) replyLongLong(c, n->replica_priority);
+}
+
 #define HELP(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static const struct debugSubcommand subcommands[] = {
     {"clusterlink", 3, 3, clusterDebugLinks,
      HELP("CLUSTERLINK KILL <to|from|all> <node-id>", "    Close connections of the cluster bus.")},
+    {"cluster-replica-priority", 1, 1, clusterDebugReplicaPriority,
+     HELP("CLUSTER-REPLICA-PRIORITY <node-id>", "    Show the priority that this node has announced.")},
     {"drop-cluster-packet-filter", 1, 1, clusterDebugPacketFilter,
      HELP("DROP-CLUSTER-PACKET-FILTER <type>",
           "    Ignore messages of this type (-1: of none, -2: of all).")},

@@ -44,13 +44,17 @@ struct busLink {
     char own_ip[NODE_IP_LEN];
 };
 
+/* Whether a replica is never elected, or not while it has no data at all. */
+enum noFailover { NO_FAILOVER_NO, NO_FAILOVER_YES, NO_FAILOVER_IF_EMPTY };
+
 /* Settings that may change at any time: the directives of the same names, and what tests and modules set. */
 struct engineSettings {
     int64_t node_timeout_ms, ping_interval_ms; /* 0: half of the time-out */
     int64_t manual_failover_timeout_ms, blacklist_ttl_s;
     int64_t replica_validity_factor, migration_barrier, gossip_percent;
     int64_t repl_ping_period_s;
-    bool require_full_coverage, allow_replica_migration, replica_no_failover;
+    bool require_full_coverage, allow_replica_migration;
+    int replica_no_failover;  /* enum noFailover */
     bool tls;                 /* tls-cluster: the bus announces the TLS port as "the port" */
     const char *announced_ip; /* "": the address of the sockets */
     bool failover_on_request; /* a module has taken over: this node fails over only on request */
@@ -97,6 +101,7 @@ struct engineEnv {
 /* Reasons why a replica cannot take over, for the log. */
 enum cannotFailover {
     CAN_FAILOVER,
+    CANNOT_EMPTY,
     CANNOT_NOT_WHOLE,
     CANNOT_DATA_AGE,
     CANNOT_WAITING_DELAY,

@@ -38,6 +38,14 @@ static bool electionIsManual(const struct engine *e) {
 
 /* ---- Ranks: how many others should try first ---- */
 
+/* Compares what counts in this order: more data, then the lower priority number, then the lower id. Data
+ * comes first, so that no priority makes acknowledged writes be lost. */
+static bool electionIsBetter(const struct clusterNode *n, uint64_t my_offset, const struct clusterNode *me) {
+    if (n->offset != my_offset) return n->offset > my_offset;
+    if (n->replica_priority != me->replica_priority) return n->replica_priority < me->replica_priority;
+    return memcmp(n->id, me->id, NODE_ID_LEN) < 0;
+}
+
 static int electionReplicaRank(struct engine *e) {
     struct clusterNode *me = e->t.myself, *primary = me->primary;
     uint64_t offset = engineAnnouncedOffset(e);
@@ -45,7 +53,7 @@ static int electionReplicaRank(struct engine *e) {
     for (int i = 0; i < primary->replica_count; i++) {
         struct clusterNode *n = primary->replicas[i];
         if (n == me || n->flags & NODE_NOFAILOVER) continue;
-        rank += n->offset > offset || (n->offset == offset && memcmp(n->id, me->id, NODE_ID_LEN) < 0);
+        rank += electionIsBetter(n, offset, me);
     }
     return rank;
 }
@@ -82,6 +90,7 @@ static bool electionMayStartNow(struct engine *e) {
 
 static void electionLogCannot(struct engine *e, enum cannotFailover reason) {
     static const char *const reasons[] = {
+        [CANNOT_EMPTY] = "Replication offset is 0, and cluster-replica-no-failover is if-empty.",
         [CANNOT_NOT_WHOLE] = "The data here did not come whole from my primary.",
         [CANNOT_DATA_AGE] =
             "The link to the primary has been down for longer than cluster-replica-validity-factor allows.",
@@ -92,7 +101,7 @@ static void electionLogCannot(struct engine *e, enum cannotFailover reason) {
     if (reason == x->reason && e->now_ms - x->reason_ms < RELOG_MS) return;
     x->reason = reason;
     x->reason_ms = e->now_ms;
-    engineLog(e, LL_NOTICE, "This replica cannot take over: %s", reasons[reason]);
+    engineLog(e, LL_NOTICE, "Currently unable to failover: %s", reasons[reason]);
     if (reason == CANNOT_WAITING_VOTES)
         engineLog(e, LL_NOTICE, "Votes needed: %d, votes received: %d", topologySureQuorum(&e->t), x->votes);
 }
@@ -101,7 +110,7 @@ static bool electionIsNeeded(const struct engine *e) {
     const struct clusterNode *primary = e->t.myself->primary;
     if (!primary || primary->slot_count == 0) return false;
     if (electionIsManual(e)) return true;
-    bool may = !e->settings.replica_no_failover && !e->settings.failover_on_request;
+    bool may = e->settings.replica_no_failover != NO_FAILOVER_YES && !e->settings.failover_on_request;
     return may && nodeHasFailed(primary);
 }
 
@@ -117,6 +126,8 @@ static enum cannotFailover electionJudgeData(const struct engine *e) {
     int64_t age = e->now_ms - r.data_ms;
     if (age > timeout) age -= timeout;
     if (electionIsManual(e)) return CAN_FAILOVER;
+    if (e->settings.replica_no_failover == NO_FAILOVER_IF_EMPTY && !engineAnnouncedOffset(e))
+        return CANNOT_EMPTY;
     if (!r.whole) return CANNOT_NOT_WHOLE;
     bool fresh = !factor || age <= e->settings.repl_ping_period_s * 1000 + timeout * factor;
     return fresh ? CAN_FAILOVER : CANNOT_DATA_AGE;
@@ -143,8 +154,10 @@ static void electionPlan(struct engine *e) {
                        unit * x->primary_rank + (offset ? 0 : EMPTY_DELAY_MS);
     }
     engineLog(e, LL_NOTICE,
-              "Start of election delayed for %lld milliseconds (rank #%d, primary rank #%d, offset %llu).",
-              (long long)(x->start_ms - e->now_ms), x->rank, x->primary_rank, (unsigned long long)offset);
+              "Start of election delayed for %lld milliseconds (rank #%d, primary rank #%d, offset %llu, "
+              "replica priority %u).",
+              (long long)(x->start_ms - e->now_ms), x->rank, x->primary_rank, (unsigned long long)offset,
+              e->t.myself->replica_priority);
     messageBroadcastPong(e, TO_SHARD); /* announces the offset to the other replicas */
 }
 

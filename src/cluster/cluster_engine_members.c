@@ -260,6 +260,14 @@ static void membersSetPort(struct engine *e, uint16_t *field, uint64_t port) {
     engineAddTodo(e, TODO_SAVE);
 }
 
+/* A number that no correct node sends counts as 0, as a missing one does. */
+static void membersSetPriority(struct engine *e, struct clusterNode *n, uint64_t priority) {
+    if (priority > INT32_MAX) priority = 0;
+    if (n->replica_priority == priority) return;
+    n->replica_priority = (uint32_t)priority;
+    engineAddTodo(e, TODO_SAVE);
+}
+
 /* A replica is in the shard of its primary; both may learn its id late. The replicas of a
  * primary that becomes a replica in another shard change theirs when they follow it, because
  * their data is not of that shard. */
@@ -284,7 +292,7 @@ static void membersTakeForgotten(struct engine *e, struct clusterNode *sender, c
 
 void extensionsProcess(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
     struct str texts[EXT_TYPES] = {{0}};
-    uint64_t ports[EXT_TYPES] = {0};
+    uint64_t numbers[EXT_TYPES] = {0};
     const char *shard = NULL;
     struct busExtension x;
     for (int i = 0; i < EXT_TYPES; i++) texts[i] = strN("", 0);
@@ -293,8 +301,8 @@ void extensionsProcess(struct engine *e, struct clusterNode *sender, const struc
             shard = busExtensionId(&x);
         else if (x.type == EXT_FORGOTTEN)
             membersTakeForgotten(e, sender, &x);
-        else if (x.type == EXT_CLIENT_PORT || x.type == EXT_CLIENT_TLS_PORT)
-            ports[x.type] = busExtensionNumber(&x);
+        else if (x.type == EXT_CLIENT_PORT || x.type == EXT_CLIENT_TLS_PORT || x.type == EXT_REPLICA_PRIORITY)
+            numbers[x.type] = busExtensionNumber(&x);
         else if (x.type < EXT_TYPES)
             texts[x.type] = membersValidText(x.data);
         else
@@ -310,6 +318,7 @@ void extensionsProcess(struct engine *e, struct clusterNode *sender, const struc
     membersSetText(e, &sender->client_ipv4, texts[EXT_CLIENT_IPV4]);
     membersSetText(e, &sender->client_ipv6, texts[EXT_CLIENT_IPV6]);
     membersSetText(e, &sender->availability_zone, texts[EXT_AVAILABILITY_ZONE]);
-    membersSetPort(e, &sender->client_tcp_port, ports[EXT_CLIENT_PORT]);
-    membersSetPort(e, &sender->client_tls_port, ports[EXT_CLIENT_TLS_PORT]);
+    membersSetPort(e, &sender->client_tcp_port, numbers[EXT_CLIENT_PORT]);
+    membersSetPort(e, &sender->client_tls_port, numbers[EXT_CLIENT_TLS_PORT]);
+    membersSetPriority(e, sender, numbers[EXT_REPLICA_PRIORITY]);
 }

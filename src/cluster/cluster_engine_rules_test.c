@@ -370,10 +370,74 @@ static void oldDataAreNotElected(void **state) {
 
 static void oneThatShallNotIsNotElected(void **state) {
     (void)state;
-    e.settings.replica_no_failover = true;
+    e.settings.replica_no_failover = NO_FAILOVER_YES;
     voters[0]->flags |= NODE_FAIL;
     rulesPassTime(20 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
+}
+
+/* With if-empty, a replica whose offset is 0 waits, and tries when it has an offset. A user may still promote
+ * it. */
+static void anEmptyReplicaIsNotElectedIfSoSet(void **state) {
+    (void)state;
+    e.settings.replica_no_failover = NO_FAILOVER_IF_EMPTY;
+    voters[0]->flags |= NODE_FAIL;
+    recorded_env.replication.offset = 0;
+    rulesPassTime(8 * ENGINE_TICK_MS);
+    assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
+    assert_int_equal(e.election.reason, CANNOT_EMPTY);
+    assert_int_equal(last_sent.node_flags & NODE_NOFAILOVER, 0);
+    engineFailover(&e, FAILOVER_FORCE, now);
+    rulesPassTime(2 * ENGINE_TICK_MS);
+    assert_int_equal(sent[BUS_AUTH_REQUEST] > 0, true);
+}
+
+static void aReplicaWithAnOffsetIsElectedDespiteIfEmpty(void **state) {
+    (void)state;
+    e.settings.replica_no_failover = NO_FAILOVER_IF_EMPTY;
+    recorded_env.replication.offset = 1;
+    rulesElect();
+}
+
+static int rulesRankBesides(uint64_t offset, uint32_t priority, const char *id) {
+    voters[0]->flags |= NODE_FAIL;
+    recorded_env.replication.offset = 100;
+    candidate->offset = offset;
+    candidate->replica_priority = priority;
+    topologyRename(&e.t, candidate, id);
+    e.election = (struct engineElection){0};
+    rulesPassTime(ENGINE_TICK_MS);
+    return e.election.rank;
+}
+
+/* More data comes before the priority, and the priority before the id. */
+static void ranksFollowDataThenPriorityThenId(void **state) {
+    (void)state;
+    static const char first[] = "0000000000000000000000000000000000000000",
+                      last[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz";
+    e.t.myself->replica_priority = 10;
+    assert_int_equal(rulesRankBesides(101, 20, last), 1);
+    assert_int_equal(rulesRankBesides(99, 0, first), 0);
+    assert_int_equal(rulesRankBesides(100, 9, last), 1);
+    assert_int_equal(rulesRankBesides(100, 11, first), 0);
+    assert_int_equal(rulesRankBesides(100, 10, first), 1);
+    assert_int_equal(rulesRankBesides(100, 10, last), 0);
+}
+
+/* The extension follows what the sender says last: nothing, or a number that is too large, is 0. */
+static void aPriorityIsLearntAndForgotten(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t announced, known;
+    } steps[] = {{7, 7}, {INT32_MAX, INT32_MAX}, {(uint32_t)INT32_MAX + 1, 0}, {5, 5}, {0, 0}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct busHeader h = engineRulesTestHeaderOf(candidate, BUS_PING);
+        h.flags = BUS_HAS_EXTENSIONS;
+        sds m = busAddText(busBegin(sdsempty(), &h), 0, EXT_HUMAN_NAME, STR("x"));
+        if (steps[i].announced) m = busAddReplicaPriority(m, 0, steps[i].announced);
+        rulesReceive(m);
+        assert_int_equal(candidate->replica_priority, steps[i].known);
+    }
 }
 
 static void nobodyIsElectedWhileItsPrimaryIsUp(void **state) {
@@ -743,6 +807,10 @@ int main(void) {
         AS_REPLICA(anElectionThatAnotherWonIsOver),
         AS_REPLICA(oldDataAreNotElected),
         AS_REPLICA(oneThatShallNotIsNotElected),
+        AS_REPLICA(anEmptyReplicaIsNotElectedIfSoSet),
+        AS_REPLICA(aReplicaWithAnOffsetIsElectedDespiteIfEmpty),
+        AS_REPLICA(ranksFollowDataThenPriorityThenId),
+        AS_PRIMARY(aPriorityIsLearntAndForgotten),
         AS_REPLICA(nobodyIsElectedWhileItsPrimaryIsUp),
         AS_PRIMARY(reportsGrowOld),
         AS_PRIMARY(aReportIsTakenBack),

@@ -14,7 +14,7 @@ static uint16_t engineSendFlags(struct engine *e) {
     struct clusterNode *me = e->t.myself;
     uint16_t flags = me->flags | NODE_EXTENSIONS | NODE_LIGHT_PUBSUB | NODE_LIGHT_MODULE;
     flags &= (uint16_t) ~(NODE_PRIMARY_FAIL | NODE_NOFAILOVER);
-    if (e->settings.replica_no_failover) flags |= NODE_NOFAILOVER;
+    if (e->settings.replica_no_failover == NO_FAILOVER_YES) flags |= NODE_NOFAILOVER;
     if (me->primary && nodeHasFailed(me->primary)) flags |= NODE_PRIMARY_FAIL;
     return flags;
 }
@@ -130,6 +130,7 @@ static sds engineSendAddExtensions(struct engine *e, sds s) {
     if (me->client_tcp_port) s = busAddPort(s, 0, EXT_CLIENT_PORT, me->client_tcp_port);
     if (me->client_tls_port) s = busAddPort(s, 0, EXT_CLIENT_TLS_PORT, me->client_tls_port);
     s = engineSendAddTextIfAny(s, EXT_AVAILABILITY_ZONE, me->availability_zone);
+    if (me->replica_priority) s = busAddReplicaPriority(s, 0, me->replica_priority);
     topologyTrimForgotten(&e->t, e->now_ms);
     for (int i = 0; i < e->t.forgotten_count; i++) {
         const struct forgottenNode *f = &e->t.forgotten[i];

@@ -88,8 +88,9 @@ static void clusterSettingsAnnounceMyself(struct clusterNode *me) {
         if (s->announce_ip) strncpy(me->ip, s->announce_ip, NODE_IP_LEN - 1);
         ip_announced = s->announce_ip; /* without it, the next MEET or link sets the address */
     }
-    bool no_failover = cluster_engine.settings.replica_no_failover;
+    bool no_failover = cluster_engine.settings.replica_no_failover == NO_FAILOVER_YES;
     me->flags = (uint16_t)(no_failover ? me->flags | NODE_NOFAILOVER : me->flags & ~NODE_NOFAILOVER);
+    me->replica_priority = (uint32_t)s->replica_priority;
     clusterSettingsAnnounceText(&me->hostname, s->announce_hostname);
     clusterSettingsAnnounceText(&me->human_name, s->announce_human_name);
     clusterSettingsAnnounceText(&me->client_ipv4, s->announce_client_ipv4);
@@ -125,6 +126,9 @@ static void clusterSettingsOnChange(void) {
 static const struct configEnum save_behavior_names[] = {{"sync", 0}, {"best-effort", 1}, {NULL, 0}};
 static const struct configEnum endpoint_names[] = {
     {"ip", ENDPOINT_IP}, {"hostname", ENDPOINT_HOSTNAME}, {"unknown-endpoint", ENDPOINT_UNKNOWN}, {NULL, 0}};
+
+static const struct configEnum no_failover_names[] = {
+    {"no", NO_FAILOVER_NO}, {"yes", NO_FAILOVER_YES}, {"if-empty", NO_FAILOVER_IF_EMPTY}, {NULL, 0}};
 
 #define S(field) &cluster_settings.field
 #define E(field) &cluster_engine.settings.field
@@ -163,8 +167,9 @@ static struct configDirective directives[] = {
     CONFIG_INT("cluster-port", NULL, 0, S(port), 0, 0, 65535, NULL),
     CONFIG_ENUM("cluster-preferred-endpoint-type", NULL, SET, S(endpoint_type), ENDPOINT_IP, endpoint_names,
                 NULL),
-    CONFIG_BOOL("cluster-replica-no-failover", "cluster-slave-no-failover", SET, E(replica_no_failover),
-                false, NULL),
+    CONFIG_ENUM("cluster-replica-no-failover", "cluster-slave-no-failover", SET, E(replica_no_failover),
+                NO_FAILOVER_NO, no_failover_names, NULL),
+    CONFIG_INT("cluster-replica-priority", NULL, SET, S(replica_priority), 0, 0, INT32_MAX, NULL),
     CONFIG_INT("cluster-replica-validity-factor", "cluster-slave-validity-factor", SET,
                E(replica_validity_factor), 10, 0, INT32_MAX, NULL),
     CONFIG_BOOL("cluster-require-full-coverage", NULL, SET, E(require_full_coverage), true, NULL),

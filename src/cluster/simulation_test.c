@@ -104,6 +104,65 @@ static void theOneWithMostDataIsElected(void **state) {
     }
 }
 
+static bool simTestHaveEqualOffsets(struct clusterSim *s, int a, int b, int c) {
+    uint64_t offset = engineAnnouncedOffset(clusterSimEngine(s, a));
+    return offset && offset == engineAnnouncedOffset(clusterSimEngine(s, b)) &&
+           offset == engineAnnouncedOffset(clusterSimEngine(s, c));
+}
+
+/* Three replicas with equal data: the one with the lowest number is elected, and no other. With priorities
+ * that are equal the id decides. */
+static void thePreferredOfEqualReplicasIsElected(void **state) {
+    (void)state;
+    struct clusterSimOptions o = usual;
+    o.replicas = 3;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        o.seed = seed;
+        struct clusterSim *s = simTestAgreed(&o);
+        int preferred = 3 + 3 * (int)(seed % 3);
+        for (int i = 3; i <= 9; i += 3)
+            clusterSimEngine(s, i)->t.myself->replica_priority = i == preferred ? 1 : 50;
+        clusterSimRun(s, 5000);
+        while (!simTestHaveEqualOffsets(s, 3, 6, 9)) clusterSimRun(s, 1);
+        clusterSimKill(s, 0);
+        assert_in_range(simTestUntilReplaced(s, 0, 60000), TIMEOUT_MS, 3 * TIMEOUT_MS);
+        assert_int_equal(clusterSimPrimaryOf(s, 0), preferred);
+        clusterSimRestart(s, 0);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
+        assert_int_equal(clusterSimPrimaryOf(s, 0), preferred);
+        clusterSimDestroy(s);
+    }
+}
+
+/* A replica with less data, or with incomplete data, gains nothing by its priority. */
+static void aPriorityReplacesNoData(void **state) {
+    (void)state;
+    struct clusterSimOptions o = usual;
+    o.replicas = 2;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        for (int incomplete = 0; incomplete < 2; incomplete++) {
+            o.seed = seed;
+            o.sync_ms = incomplete ? 3000 : 200;
+            struct clusterSim *s = simTestAgreed(&o);
+            clusterSimEngine(s, 6)->t.myself->replica_priority = 9;
+            clusterSimRun(s, 5000);
+            if (incomplete) {
+                clusterSimReplicate(s, 3, 1); /* the data of another shard replace its own */
+                clusterSimRun(s, 100);
+                clusterSimReplicate(s, 3, 0);
+            } else {
+                clusterSimHang(s, 3, true);
+                clusterSimRun(s, TIMEOUT_MS / 2);
+            }
+            clusterSimKill(s, 0);
+            clusterSimHang(s, 3, false);
+            assert_true(simTestUntilReplaced(s, 0, 60000) >= 0);
+            assert_int_equal(clusterSimPrimaryOf(s, 0), 6);
+            clusterSimDestroy(s);
+        }
+    }
+}
+
 /* The first synchronization of the replica is running, in its first or second half, when the primary dies. */
 static void aReplicaWithIncompleteDataIsNotElected(void **state) {
     (void)state;
@@ -466,6 +525,8 @@ static void simTestSchedule(uint64_t seed, bool verbose) {
                                   .seed = seed,
                                   .verbose = verbose};
     struct clusterSim *s = clusterSimCreate(&o);
+    for (int i = 0; i < clusterSimCount(s); i++)
+        clusterSimEngine(s, i)->t.myself->replica_priority = (uint32_t)(simTestDraw(&random) % 3);
     for (int step = 0; step < 30; step++) {
         simTestAct(s, &random);
         clusterSimRun(s, (int64_t)(simTestDraw(&random) % 3000));
@@ -583,6 +644,8 @@ int main(void) {
         cmocka_unit_test(rolesAreKnownSoonInABigCluster),
         cmocka_unit_test(aReplicaTakesOverFromADeadPrimary),
         cmocka_unit_test(theOneWithMostDataIsElected),
+        cmocka_unit_test(thePreferredOfEqualReplicasIsElected),
+        cmocka_unit_test(aPriorityReplacesNoData),
         cmocka_unit_test(aReplicaWithIncompleteDataIsNotElected),
         cmocka_unit_test(aReplicaFromAnotherShardIsNotElectedBeforeItIsSynchronized),
         cmocka_unit_test(aReplicaWhoseDataAreOldIsNotElected),

@@ -28,7 +28,7 @@ enum endpointType { ENDPOINT_IP, ENDPOINT_HOSTNAME, ENDPOINT_UNKNOWN };
 struct clusterSettings {
     int64_t port, link_limit, databases, migration_log_max, migration_max_repl_bytes;
     int64_t announce_port, announce_tls_port, announce_bus_port, announce_client_port,
-        announce_client_tls_port;
+        announce_client_tls_port, replica_priority;
     sds announce_ip, announce_hostname, announce_human_name, announce_client_ipv4, announce_client_ipv6;
     sds config_file;
     int endpoint_type, save_behavior;

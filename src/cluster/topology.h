@@ -49,6 +49,7 @@ struct clusterNode {
     sds availability_zone;                     /* "": none */
     sds client_ipv4, client_ipv6;              /* announced to clients in place of ip; "": none */
     uint16_t client_tcp_port, client_tls_port; /* announced to clients; 0: none */
+    uint32_t replica_priority;                 /* lower is better in elections; at most INT32_MAX */
 
     struct busLink *out, *in; /* owned by the engine: links to and from the node; NULL: none */
     bool connected;           /* `out` is established */

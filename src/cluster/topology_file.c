@@ -100,6 +100,7 @@ static sds topologyFileAppendFields(sds s, const struct clusterNode *n, bool tls
     s = topologyFileAppendText(s, "client-ipv4", n->client_ipv4);
     s = tls ? sdscatprintf(s, ",tcp-port=%u", n->tcp_port) : sdscatprintf(s, ",tls-port=%u", n->tls_port);
     s = topologyFileAppendText(s, "nodename", n->human_name);
+    if (n->replica_priority) s = sdscatprintf(s, ",replica-priority=%u", n->replica_priority);
     return sdscatprintf(s, ",shard-id=%s", n->shard_id);
 }
 
@@ -173,6 +174,13 @@ static bool topologyFileReadPort(struct str word, uint16_t *out) {
     return true;
 }
 
+static bool topologyFileReadPriority(struct str word, uint32_t *out) {
+    uint64_t number;
+    if (!topologyFileReadNumber(word, INT32_MAX, &number)) return false;
+    *out = (uint32_t)number;
+    return true;
+}
+
 static bool topologyFileReadText(struct str value, sds *out) {
     if (!topologyIsTextValid(value)) return false;
     *out = sdscpylen(*out, value.ptr, value.len);
@@ -188,6 +196,7 @@ static bool topologyFileReadField(struct clusterNode *n, struct str field) {
     if (strEq(name, STR("client-ipv6"))) return topologyFileReadText(value, &n->client_ipv6);
     if (strEq(name, STR("client-tcp-port"))) return topologyFileReadPort(value, &n->client_tcp_port);
     if (strEq(name, STR("client-tls-port"))) return topologyFileReadPort(value, &n->client_tls_port);
+    if (strEq(name, STR("replica-priority"))) return topologyFileReadPriority(value, &n->replica_priority);
     if (strEq(name, STR("tcp-port"))) return topologyFileReadPort(value, &n->tcp_port);
     if (strEq(name, STR("tls-port"))) return topologyFileReadPort(value, &n->tls_port);
     if (!strEq(name, STR("shard-id")) || value.len != NODE_ID_LEN || !busIsIdValid(value.ptr)) return false;

@@ -202,6 +202,20 @@ static void oldAndOtherFormsAreRead(void **state) {
     assert_true(topologyFileTestReads(MYSELF "\nvars currentEpoch 5 somethingNew 1 lastVoteEpoch 4\n"));
 }
 
+/* A priority of 0 is not written, so that servers which do not know the word can read the file. */
+static void aPriorityIsWrittenUnlessItIs0(void **state) {
+    (void)state;
+    static const char text[] = A " h:7000@17000,,tls-port=0,replica-priority=2147483647,shard-id=" SHARD
+                                 " myself,master - 0 0 1 connected\n" VARS;
+    assert_true(topologyFileTestReads(text));
+    assert_int_equal(t.myself->replica_priority, INT32_MAX);
+    assertText(text);
+    t.myself->replica_priority = 0;
+    sds ours = topologyFormat(sdsempty(), &t, false);
+    assert_null(strstr(ours, "replica-priority"));
+    sdsfree(ours);
+}
+
 static void theEpochIsAtLeastThatOfANode(void **state) {
     (void)state;
     assert_true(topologyFileTestReads(MYSELF "\nvars currentEpoch 0 lastVoteEpoch 0\n"));
@@ -260,6 +274,8 @@ static const char *const bad[] = {
     A " h:1@1,,nodename myself,master - 0 0 1 connected\n" VARS,
     A " h:1@1,,nodename=a=b myself,master - 0 0 1 connected\n" VARS,
     A " h:1@1,,tls-port=x myself,master - 0 0 1 connected\n" VARS,
+    A " h:1@1,,replica-priority=2147483648 myself,master - 0 0 1 connected\n" VARS,
+    A " h:1@1,,replica-priority=-1 myself,master - 0 0 1 connected\n" VARS,
     A " h:1@1,,shard-id=111 myself,master - 0 0 1 connected\n" VARS,
     A " h:1@1,,client-tcp-port=65536 myself,master - 0 0 1 connected\n" VARS,
     /* roles and flags */
@@ -353,6 +369,7 @@ int main(void) {
         TEST(slotsThatAreNotClaimedAnyMoreAreNotWritten),
         TEST(handshakesAreNotWritten),
         TEST(oldAndOtherFormsAreRead),
+        TEST(aPriorityIsWrittenUnlessItIs0),
         TEST(theEpochIsAtLeastThatOfANode),
         TEST(aSlotThatTwoLinesHaveIsTheFirstOnes),
         TEST(theAddressHasThePortOfTheBusTransport),

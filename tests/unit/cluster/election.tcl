@@ -3,7 +3,7 @@
 
 source -encoding utf-8 $::support/cluster.tcl
 
-set refused "This replica cannot take over: "
+set refused "Currently unable to failover: "
 set not_whole "${refused}The data here did not come whole from my primary."
 set too_old "${refused}The link to the primary has been down for longer than"
 
@@ -118,5 +118,79 @@ start_cluster [list kinds {ours ours ours ours} slots 0 overrides [list repl-dis
         wait_for_link n3
         fail_synchronizations
         assert_not_elected 0 $not_whole
+    }
+}
+
+# 9.2 §6: a replica with the replication offset 0 starts no election while the directive says if-empty.
+start_cluster [list kinds {ours ours ours ours} slots 0 overrides [dict merge $settings {cluster-replica-validity-factor 0}]] {
+    share_slots_and_keys
+
+    test {if-empty: a replica with the replication offset 0 is not elected} {
+        config_set cluster-slave-no-failover if-empty [n 3]
+        assert_equal {cluster-replica-no-failover if-empty} [r [n 3] config get cluster-replica-no-failover]
+        assert_no_match *nofailover* [r [n 3] cluster nodes]
+        hold_synchronizations 0
+        r [n 3] cluster replicate [cluster_id 0]
+        wait_for_synchronization
+        set from [llength [log_lines [n 3]]]
+        while_stopped 0 {
+            wait_for_log "Currently unable to failover: *Replication offset is 0*" $from 400 50 [n 3]
+            assert_equal slave [lindex [r [n 3] role] 0]
+        }
+        wait_cluster_ok 4
+        config_set rdb-key-save-delay 0 [n 0]
+        r [n 0] client kill type replica
+        wait_for_link n3
+        assert_error "*argument(s) must be one of the following: no, yes, if-empty*" {r [n 3] config set cluster-replica-no-failover maybe}
+    }
+
+    test {if-empty: a replica that has data is elected} {
+        assert_equal if-empty [config_get cluster-replica-no-failover [n 3]]
+        while_stopped 0 {
+            wait_for_condition 400 50 {[lindex [r [n 3] role] 0] eq "master"} else { fail "node 3 is not elected" }
+            assert_equal 50 [r [n 3] dbsize]
+        }
+        wait_cluster_ok 4
+    }
+}
+
+# 9.2 §6 (U): the replica with the lowest cluster-replica-priority is elected when their data is equal.
+start_cluster [list kinds {ours ours ours ours ours ours} slots 0 overrides [dict merge $settings {repl-ping-replica-period 1000}]] {
+    cluster_share_slots 3
+    foreach k {3 4 5} {
+        wait_for_condition 100 50 {[string match "*[cluster_id 0] * master *" [r [n $k] cluster nodes]]} else { fail "node $k does not know node 0" }
+        r [n $k] cluster replicate [cluster_id 0]
+    }
+    foreach k {3 4 5} { wait_for_link n$k }
+    wait_cluster_ok 6
+
+    proc priority_at {k of} { return [r [n $k] debug cluster-replica-priority [cluster_id $of]] }
+    proc nodes_conf {k} { return [read_file [file join [config_get dir [n $k]] [config_get cluster-config-file [n $k]]]] }
+
+    test {cluster-replica-priority is known to all nodes, and is in nodes.conf unless it is 0} {
+        foreach {k priority} {3 30 4 10 5 20} { config_set cluster-replica-priority $priority [n $k] }
+        foreach k {0 1 2 3 4 5} {
+            foreach {of priority} {0 0 3 30 4 10 5 20} {
+                wait_for_condition 200 50 {[priority_at $k $of] == $priority} else { fail "node $k believes [priority_at $k $of] of node $of" }
+            }
+        }
+        wait_for_condition 100 50 {[string match "*[cluster_id 4] *,replica-priority=10,shard-id=*" [nodes_conf 1]]} else { fail [nodes_conf 1] }
+        assert_no_match "*replica-priority=0*" [nodes_conf 1]
+        assert_error "*Unknown node*" {r [n 0] debug cluster-replica-priority nosuchnode}
+        assert_error "*argument must be between 0 and 2147483647*" {r [n 3] config set cluster-replica-priority -1}
+        config_set cluster-replica-priority 0 [n 5]
+        wait_for_condition 200 50 {[priority_at 1 5] == 0} else { fail "node 1 still believes [priority_at 1 5]" }
+        config_set cluster-replica-priority 20 [n 5]
+        wait_for_condition 200 50 {[priority_at 3 5] == 20 && [priority_at 4 5] == 20} else { fail "nodes 3 and 4 do not know it" }
+    }
+
+    test {the replica with the lowest priority number takes over} {
+        set from [llength [log_lines [n 4]]]
+        while_stopped 0 {
+            wait_for_condition 400 50 {[cluster_owner 1 0 6] > 2} else { fail "nobody took over" }
+            assert_equal 4 [cluster_owner 1 0 6]
+            wait_for_log "Start of election delayed for *rank #0, *replica priority 10*" $from 10 50 [n 4]
+        }
+        wait_cluster_ok 6
     }
 }

@@ -36,6 +36,23 @@ foreach {what kinds} {
             assert_match "*slave*" [lindex [cluster_line 1 [cluster_id 0]] 1]
         }
 
+        # 9.2 §10: 9.1.2 ignores the extension, so it is lost nowhere but in its own nodes.conf.
+        test "$what: nodes with a cluster-replica-priority are understood" {
+            foreach {k kind} [concat {*}[lmap k {0 1 2 3 4 5} kind $kinds {list $k $kind}]] {
+                if {$kind eq "ours"} { config_set cluster-replica-priority [expr {$k + 1}] [n $k] }
+            }
+            foreach {k kind} [concat {*}[lmap k {0 1 2 3 4 5} kind $kinds {list $k $kind}]] {
+                if {$kind ne "ours"} { continue }
+                foreach of {0 1 2 3 4 5} other $kinds {
+                    set known [expr {$other eq "ours" ? $of + 1 : 0}]
+                    wait_for_condition 200 50 {[r [n $k] debug cluster-replica-priority [cluster_id $of]] == $known} else {
+                        fail "node $k believes [r [n $k] debug cluster-replica-priority [cluster_id $of]] of node $of"
+                    }
+                }
+            }
+            wait_cluster_ok 6
+        }
+
         test "$what: a primary that hangs is replaced, and becomes a replica when it returns" {
             set pid [srv [n 1] pid]
             exec kill -STOP $pid

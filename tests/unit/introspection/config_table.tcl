@@ -163,7 +163,8 @@ append table [subst {
     cluster-node-timeout {int 0 $long_max}
     cluster-port immutable
     cluster-preferred-endpoint-type {enum ip hostname unknown-endpoint}
-    cluster-replica-no-failover|cluster-slave-no-failover bool
+    cluster-replica-no-failover|cluster-slave-no-failover {enum no yes if-empty}
+    cluster-replica-priority {int 0 2147483647}
     cluster-replica-validity-factor|cluster-slave-validity-factor {int 0 $int_max}
     cluster-require-full-coverage bool
     cluster-slot-migration-log-max-len {int 0 $long_max}

@@ -71,7 +71,9 @@ set ::log_landmarks {
     {Migrating to orphaned primary %}
     {Manual failover requested by replica %}
     {Manual failover timed out}
-    {Start of election delayed for % milliseconds (rank #%, primary rank #%, offset %)}
+    {Start of election delayed for % milliseconds (rank #%, primary rank #%, offset %, replica priority %)}
+    {Currently unable to failover: %}
+    {Replication offset is 0}
     {This is the best ranked replica and can initiate the election immediately}
     {Myself become the best ranked replica, initiate the election immediately}
     {Failover election in progress for epoch %}
