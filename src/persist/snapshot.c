@@ -47,6 +47,12 @@ struct savePoint {
 
 static sds filename;
 static bool stop_writes_on_error;
+
+/* Without forks nothing is saved yet: every save uses a fork, whatever the directives say. */
+enum saveMethod { SAVE_FORK, SAVE_FORKLESS };
+static int default_method;
+static bool forkless_infrastructure;
+
 static struct savePoint *points;
 static int point_count;
 static bool points_set; /* set by the configuration: the defaults no longer count */
@@ -382,6 +388,11 @@ static bool snapshotValidFilename(const char *value, const char **err) {
     return false;
 }
 
+static bool snapshotApplyMethod(const char **err) {
+    *err = "forkless requires forkless-infrastructure-enabled, which can only be set at the start";
+    return default_method == SAVE_FORK || forkless_infrastructure;
+}
+
 static bool snapshotParsePoints(int argc, const sds *argv, struct savePoint *dst) {
     for (int i = 0; i + 1 < argc; i += 2) {
         struct savePoint *p = &dst[i / 2];
@@ -438,13 +449,25 @@ static sds snapshotPersistenceInfo(sds s) {
     bool saving = childRunning() == CHILD_RDB;
     s = infoField(s, "rdb_changes_since_last_save:%llu", (unsigned long long)snapshotChanges());
     s = infoField(s, "rdb_bgsave_in_progress:%d", saving);
+    s = infoField(s, "rdb_current_bgsave_type:%s", saving ? "fork" : "none");
+    s = infoField(s, "rdb_last_bgsave_type:%s", childLastSeconds(CHILD_RDB) < 0 ? "none" : "fork");
     s = infoField(s, "rdb_last_save_time:%lld", (long long)last.at_s);
     s = infoField(s, "rdb_last_bgsave_status:%s", last.failed ? "err" : "ok");
     s = infoField(s, "rdb_last_bgsave_time_sec:%lld", (long long)childLastSeconds(CHILD_RDB));
     s = infoField(s, "rdb_current_bgsave_time_sec:%lld", saving ? (long long)childSeconds() : -1);
     s = infoField(s, "rdb_saves:%llu", (unsigned long long)last.saves);
     s = infoField(s, "rdb_last_load_keys_expired:%llu", (unsigned long long)rdb_last_load.expired);
-    return infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_last_load.keys);
+    s = infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_last_load.keys);
+    return infoField(s, "forkless_estimated_seconds_remaining:-1");
+}
+
+/* Shows that no forkless save runs, as none ever does. */
+static sds snapshotDebugInfo(sds s) {
+    s = infoField(s, "forkless_current_item_ms:-1");
+    s = infoField(s, "forkless_current_queue_length:0");
+    s = infoField(s, "forkless_queue_length_target:0");
+    s = infoField(s, "forkless_dbentries_queued:0");
+    return infoField(s, "forkless_dbentries_processed:0");
 }
 
 static void snapshotResetStats(void) {
@@ -473,11 +496,16 @@ void snapshotInit(void) {
     persistence.saveInBackground = snapshotStartBackground;
     persistence.saveTo = snapshotSaveTo;
     persistence.loadFrom = snapshotLoadFrom;
+    static const struct configEnum method_names[] = {
+        {"fork", SAVE_FORK}, {"forkless", SAVE_FORKLESS}, {NULL, 0}};
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE,
                        snapshotSetSave, snapshotGetSave, NULL),
         CONFIG_STRING("dbfilename", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, &filename, "dump.rdb",
                       snapshotValidFilename, NULL),
+        CONFIG_ENUM("bgsave-default-method", NULL, CONFIG_MODIFIABLE, &default_method, SAVE_FORK,
+                    method_names, snapshotApplyMethod),
+        CONFIG_BOOL("forkless-infrastructure-enabled", NULL, 0, &forkless_infrastructure, false, NULL),
         CONFIG_BOOL("rdbchecksum", NULL, 0, &rdb_checksum, true, NULL),
         CONFIG_BOOL("rdb-save-incremental-fsync", NULL, CONFIG_MODIFIABLE, &rdb_incremental_fsync, true,
                     NULL),
@@ -502,6 +530,7 @@ void snapshotInit(void) {
     points_set = false;
     last.at_s = time(NULL);
     infoRegister("persistence", snapshotPersistenceInfo);
+    infoRegister("debug", snapshotDebugInfo);
     configOnResetStat(snapshotResetStats);
     cronRegister(snapshotCron, 0);
     admissionFill(RULE_SNAPSHOT_FAILS, snapshotCheckSaved);

@@ -130,6 +130,8 @@ static const char *const persistence_fields[] = {
     "current_save_keys_total",
     "rdb_changes_since_last_save",
     "rdb_bgsave_in_progress",
+    "rdb_current_bgsave_type",
+    "rdb_last_bgsave_type",
     "rdb_last_save_time",
     "rdb_last_bgsave_status",
     "rdb_last_bgsave_time_sec",
@@ -157,6 +159,7 @@ static const char *const persistence_fields[] = {
     "aof_buffer_length",
     "aof_pending_bio_fsync",
     "aof_delayed_fsync",
+    "forkless_estimated_seconds_remaining",
     NULL,
 };
 static const char *const stats_fields[] = {
@@ -243,6 +246,11 @@ static const char *const debug_fields[] = {
     "eventloop_cmd_per_cycle_max",
     "io_threaded_reads_pending",
     "io_threaded_writes_pending",
+    "forkless_current_item_ms",
+    "forkless_current_queue_length",
+    "forkless_queue_length_target",
+    "forkless_dbentries_queued",
+    "forkless_dbentries_processed",
     NULL,
 };
 

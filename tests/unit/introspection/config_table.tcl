@@ -173,6 +173,8 @@ append table [subst {
     enable-module-command immutable
     extended-redis-compatibility bool
     hash-seed immutable
+    bgsave-default-method {own {fork fork} {forkless x}}
+    forkless-infrastructure-enabled immutable
     ignore-warnings {text abc {a b}}
     io-threads {int 1 256}
     min-replicas-max-lag|min-slaves-max-lag {int 0 $int_max}

@@ -43,13 +43,17 @@ start_server {tags {introspection}} {
         in_order clients {connected_clients cluster_connections maxclients blocked_clients tracking_clients pubsub_clients paused_timeout_milliseconds}
         in_order memory {used_memory used_memory_lua used_memory_scripts_human maxmemory mem_replicas_repl_buffer mem_clients_slaves mem_cluster_slot_import
             mem_cluster_slot_export mem_aof_buffer mem_allocator mem_overhead_db_hashtable_rehashing active_defrag_running lazyfreed_objects}
-        in_order persistence {loading rdb_changes_since_last_save rdb_last_cow_size aof_enabled aof_last_cow_size module_fork_in_progress slot_migration_fork_in_progress}
+        in_order persistence {loading rdb_changes_since_last_save rdb_last_cow_size aof_enabled aof_last_cow_size module_fork_in_progress slot_migration_fork_in_progress
+            forkless_estimated_seconds_remaining}
         in_order stats {total_connections_received total_net_repl_input_bytes instantaneous_input_kbps instantaneous_input_repl_kbps sync_full expired_keys
             evicted_keys keyspace_hits migrate_cached_sockets slave_expires_tracked_keys dump_payload_sanitizations io_threaded_reads_processed
             reply_buffer_shrinks eventloop_cycles acl_access_denied_db}
         in_order cpu {used_cpu_sys used_cpu_user_main_thread used_active_time_main_thread}
         in_order debug {eventloop_duration_aof_sum eventloop_duration_cron_sum eventloop_duration_max eventloop_cmd_per_cycle_max
-            io_threaded_reads_pending io_threaded_writes_pending}
+            io_threaded_reads_pending io_threaded_writes_pending forkless_current_item_ms forkless_dbentries_processed}
+        # 9.2 §7
+        in_order persistence {rdb_bgsave_in_progress rdb_current_bgsave_type rdb_last_bgsave_type rdb_last_save_time}
+        assert_equal forkless_estimated_seconds_remaining [lindex [fields persistence] end]
     }
 
     test {INFO shows features that do not exist as idle} {
@@ -60,6 +64,11 @@ start_server {tags {introspection}} {
             io_threaded_reads_pending io_threaded_writes_pending} {
             assert_match "*\n$field:*" [r info debug]
         }
+        foreach field {current_queue_length queue_length_target dbentries_queued dbentries_processed} {
+            assert_match "*\nforkless_$field:0\r*" [r info debug]
+        }
+        assert_match "*\nforkless_current_item_ms:-1\r*" [r info debug]
+        assert_equal -1 [s forkless_estimated_seconds_remaining]
         foreach who {server client ca} {
             assert_match "*\ntls_${who}_cert_serial:none\r\ntls_${who}_cert_expires_in_seconds:0\r\n*" [r info tls]
         }

@@ -41,6 +41,16 @@ tags {external:skip needs:debug} {
             assert_equal 0 [s rdb_saves]
         }
 
+        test {9.2 §7: INFO names how the current and the last save in the background were made} {
+            assert_equal {none none} [list [s rdb_current_bgsave_type] [s rdb_last_bgsave_type]]
+            start_endless_save
+            assert_equal {fork none} [list [s rdb_current_bgsave_type] [s rdb_last_bgsave_type]]
+            r bgsave cancel
+            assert_equal {none fork} [list [s rdb_current_bgsave_type] [s rdb_last_bgsave_type]]
+            r config set rdb-key-save-delay 0
+            r flushall
+        }
+
         test {BGSAVE writes a file, and the log reports the child} {
             file delete [srv dir]/dump.rdb
             set forks [s total_forks]
@@ -483,6 +493,29 @@ tags {external:skip needs:debug} {
             assert_equal $before [read_file [srv dir]/dump.rdb]
             assert_equal {} [temporary_files]
             assert_equal OK [r save]
+        }
+    }
+}
+
+tags {external:skip} {
+    # 9.2 §6: the save itself is a fork as long as there is no other one.
+    start_server {overrides {forkless-infrastructure-enabled yes}} {
+        test {bgsave-default-method forkless needs forkless-infrastructure-enabled, and saves the data} {
+            assert_equal yes [config_get forkless-infrastructure-enabled]
+            assert_equal fork [config_get bgsave-default-method]
+            config_set bgsave-default-method forkless
+            r set k v
+            r bgsave
+            wait_for_save
+            assert_equal fork [s rdb_last_bgsave_type]
+            restart_server
+            assert_equal v [r get k]
+        }
+    }
+    start_server {} {
+        test {bgsave-default-method forkless is refused without forkless-infrastructure-enabled} {
+            assert_error "ERR CONFIG SET failed*bgsave-default-method*forkless-infrastructure-enabled*" {r config set bgsave-default-method forkless}
+            assert_equal fork [config_get bgsave-default-method]
         }
     }
 }
