@@ -28,6 +28,12 @@ bool streamCodecIsAvailable(enum streamCodec codec) {
     return !c || c->available;
 }
 
+bool streamNameIsAvailable(const char *name, const char **err) {
+    if (codecZstd.available || strcmp(name, codecZstd.name) != 0) return true;
+    *err = STREAM_NO_ZSTD;
+    return false;
+}
+
 /* ---- Writing ---- */
 
 struct streamWriter {

@@ -35,6 +35,8 @@ enum streamKind { STREAM_KIND_RDB = 1, STREAM_KIND_REPLICATION = 2 };
 /* Returns "lz4", "zstd", or "" for plain. */
 const char *streamCodecName(enum streamCodec codec);
 bool streamCodecIsAvailable(enum streamCodec codec); /* only zstd can be missing: make BUILD_ZSTD=no */
+/* Returns false, and why, for the name of a codec that is not available; for directives. */
+bool streamNameIsAvailable(const char *name, const char **err);
 
 /* ---- Writing ---- */
 struct streamWriter;

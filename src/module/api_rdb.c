@@ -48,11 +48,15 @@ int vmRdbSave(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream,
 /* Returns 0 or an errno. The check comes first, so that an unreadable file does not cost the present data. */
 static int apiRdbCheckFile(const char *path) {
     char magic[RDB_MAGIC_LEN];
+    struct rioReader io;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? ENOENT : EIO;
-    bool whole = read(fd, magic, sizeof magic) == sizeof magic;
+    rioReaderInit(&io, rioSourceFd, &fd, RIO_SIZE_UNKNOWN);
+    if (rdbIsCompressed(&io)) rioReaderStartFrame(&io, STREAM_KIND_RDB);
+    bool readable = rioRead(&io, magic, sizeof magic) && rdbMagicReadable(magic);
+    rioReaderFree(&io);
     close(fd);
-    return whole && rdbMagicReadable(magic) ? 0 : EIO;
+    return readable ? 0 : EIO;
 }
 
 /* Replaces the dataset. Everything that depends on the old data is ended first: links to replicas, the

@@ -57,7 +57,7 @@ static uint64_t bytes_valid;      /* bytes of the file just read, after cutting 
 static bool was_cut;              /* a file ended early and its incomplete end was cut off */
 
 static void aofLoadProgress(struct rioReader *r) {
-    loadingProgress(bytes_before + rioOffset(r));
+    loadingProgress(bytes_before + rioPhysicalOffset(r));
 }
 
 /* ---- One command ---- */
@@ -225,9 +225,9 @@ static bool aofLoadReadCommands(struct aofLoader *l) {
 /* ---- One file ---- */
 
 static bool aofLoadStartsWithImage(struct rioReader *r) {
-    const char *p = r->at;
+    if (rdbIsCompressed(r)) return true;
     if (rioAtEnd(r)) return false;
-    p = r->at;
+    const char *p = r->at;
     size_t n = (size_t)(r->end - p);
     return (n >= 5 && !memcmp(p, "REDIS", 5)) || (n >= 6 && !memcmp(p, "VALKEY", 6));
 }

@@ -113,9 +113,8 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     }
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
-    bool ok = aof_use_rdb_preamble
-                  ? rdbSaveStream(&w, &(struct rdbSaveOptions){.aof_base = true, .progress = progress})
-                  : aofRewriteWriteCommands(&w, progress);
+    struct rdbSaveOptions options = {.aof_base = true, .progress = progress, .codec = rdbFileCodec()};
+    bool ok = aof_use_rdb_preamble ? rdbSaveStream(&w, &options) : aofRewriteWriteCommands(&w, progress);
     int code = w.error;
     rioWriterFree(&w);
     if (ok && fsync(file.fd) != 0) ok = false, code = errno;

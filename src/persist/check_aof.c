@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compressed_stream.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "persist/aof_manifest.h"
@@ -211,7 +212,8 @@ static bool checkAofBeginsWithImage(FILE *f) {
     char head[6] = {0};
     size_t n = fread(head, 1, sizeof head, f);
     rewind(f);
-    return n == sizeof head && (!memcmp(head, "REDIS", 5) || !memcmp(head, "VALKEY", 6));
+    return n == sizeof head && (!memcmp(head, "REDIS", 5) || !memcmp(head, "VALKEY", 6) ||
+                                streamDetect(head, n) == STREAM_IS_COMPRESSED);
 }
 
 static enum checkAofOutcome checkAofOpenFile(struct aofCheck *c, bool fix, bool last) {

@@ -53,16 +53,28 @@ struct checker {
     bool has_expire;
     int64_t expire_ms, now_ms;
     uint64_t keys, expires, expired, functions;
+    uint64_t file_size;        /* RIO_SIZE_UNKNOWN: unknown */
     uint64_t next_progress_at; /* offset of the next line about progress */
+    bool compressed;
+    uint64_t logical_end; /* bytes in the compressed frame, once it has been read to its end */
     uint64_t db;
     struct rdbStats *stats; /* NULL: not requested */
 };
+
+/* Prints where in the file something is; in a compressed one also where in its contents. */
+static void checkRdbPrintOffset(const struct checker *c, uint64_t offset) {
+    if (c->compressed)
+        printf("[logical offset %llu, physical offset %llu] ", (unsigned long long)offset,
+               (unsigned long long)rioPhysicalOffset(&c->r.io));
+    else
+        printf("[offset %llu] ", (unsigned long long)offset);
+}
 
 static void checkRdbPrint(const struct checker *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static void checkRdbPrint(const struct checker *c, const char *fmt, ...) {
     va_list ap;
-    printf("[offset %llu] ", (unsigned long long)rioOffset(&c->r.io));
+    checkRdbPrintOffset(c, c->logical_end ? c->logical_end : rioOffset(&c->r.io));
     va_start(ap, fmt);
     vprintf(fmt, ap);
     va_end(ap);
@@ -233,11 +245,11 @@ static void checkRdbCountKey(struct checker *c) {
 }
 
 static void checkRdbPrintProgress(struct checker *c) {
-    uint64_t at = rioOffset(&c->r.io);
+    uint64_t at = rioPhysicalOffset(&c->r.io);
     if (at < c->next_progress_at) return;
     c->next_progress_at = at + PROGRESS_INTERVAL;
-    if (c->r.io.size != RIO_SIZE_UNKNOWN)
-        checkRdbPrint(c, "%llu%% of the file", (unsigned long long)(at * 100 / c->r.io.size));
+    if (c->file_size != RIO_SIZE_UNKNOWN)
+        checkRdbPrint(c, "%llu%% of the file", (unsigned long long)(at * 100 / c->file_size));
 }
 
 static bool checkRdbKey(struct checker *c, uint8_t type) {
@@ -261,6 +273,7 @@ static bool checkRdbChecksum(struct checker *c) {
     uint64_t computed = rioReaderCrc(&c->r.io);
     c->r.io.checksum = false;
     if (!rdbReadInt64(&c->r, &stored)) return false;
+    if (c->compressed) return true;
     if (stored == 0) {
         checkRdbPrint(c, "The RDB file has no checksum, so its contents were not verified");
         return true;
@@ -271,13 +284,30 @@ static bool checkRdbChecksum(struct checker *c) {
     return true;
 }
 
+static void checkRdbStartFrame(struct checker *c) {
+    c->compressed = rdbIsCompressed(&c->r.io);
+    if (!c->compressed) return;
+    rioReaderStartFrame(&c->r.io, STREAM_KIND_RDB);
+    c->r.io.checksum = false;
+    checkRdbPrint(c, "Logical RDB CRC64 skipped for streaming-compressed input");
+}
+
+static bool checkRdbEndFrame(struct checker *c) {
+    if (!c->compressed) return true;
+    uint64_t end = rioOffset(&c->r.io);
+    if (!rioReaderEndFrame(&c->r.io)) return false;
+    c->logical_end = end;
+    return true;
+}
+
 static bool checkRdbAll(struct checker *c) {
     uint8_t opcode;
+    checkRdbStartFrame(c);
     if (!checkRdbMagic(c)) return false;
     for (;;) {
         c->checkRdbStep = AT_TYPE;
         if (!rioReadByte(&c->r.io, &opcode)) return false;
-        if (opcode == RDB_OP_EOF) return checkRdbChecksum(c);
+        if (opcode == RDB_OP_EOF) return checkRdbChecksum(c) && checkRdbEndFrame(c);
         if (c->foreign && opcode == RDB_TYPE_HASH_EXPIRING) /* the number means another type there */
             return rioFail(&c->r.io, "There is no object type %d", opcode);
         bool ok = opcode < RDB_TYPES ? checkRdbKey(c, opcode) : checkRdbOpcode(c, opcode);
@@ -290,8 +320,8 @@ static bool checkRdbAll(struct checker *c) {
 static void checkRdbPrintError(const struct checker *c) {
     const struct rioReader *io = &c->r.io;
     printf("--- RDB ERROR DETECTED ---\n");
-    printf("[offset %llu] %s\n", (unsigned long long)io->error_offset,
-           io->ended ? "Unexpected EOF reading RDB file" : io->error);
+    checkRdbPrintOffset(c, io->error_offset);
+    printf("%s\n", io->ended ? "Unexpected EOF reading RDB file" : io->error);
     printf("[additional info] While doing: %s\n", step_names[c->checkRdbStep]);
     if (c->key) {
         sds shown = sdscatrepr(sdsempty(), c->key, sdslen(c->key) < 256 ? sdslen(c->key) : 256);
@@ -314,7 +344,8 @@ static int64_t checkRdbFd(const char *name, int fd, struct rdbStats *stats) {
     struct checker c = {
         .type = -1, .now_ms = mstime(), .next_progress_at = PROGRESS_INTERVAL, .stats = stats};
     bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    rioReaderInit(&c.r.io, rioSourceFd, &fd, regular ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
+    c.file_size = regular ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN;
+    rioReaderInit(&c.r.io, rioSourceFd, &fd, c.file_size);
     c.r.io.checksum = c.r.deep = c.r.keep_expired = true;
     checkRdbPrint(&c, "Checking RDB file %s", name);
     bool ok = checkRdbAll(&c);

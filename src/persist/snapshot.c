@@ -105,7 +105,7 @@ void snapshotResetChanges(uint64_t dirty) {
 /* Saves in this process. False: the reason has been logged. */
 static bool snapshotSave(void) {
     serverAssert(childRunning() != CHILD_RDB); /* the child would replace this image by its older one */
-    if (!rdbSaveFile(filename, &(struct rdbSaveOptions){0})) return false;
+    if (!rdbSaveFile(filename, &(struct rdbSaveOptions){.codec = rdbFileCodec()})) return false;
     snapshotNoteSaved(dbstats.dirty);
     return true;
 }
@@ -156,7 +156,7 @@ static bool snapshotStartBackground(const struct rdbSaveOptions *options, const 
 
 static bool snapshotStartPlain(void) {
     const char *err;
-    return snapshotStartBackground(&(struct rdbSaveOptions){0}, &err);
+    return snapshotStartBackground(&(struct rdbSaveOptions){.codec = rdbFileCodec()}, &err);
 }
 
 /* ---- Automatic saves ---- */
@@ -479,7 +479,7 @@ static bool snapshotHasSavePoints(void) {
 }
 
 static int snapshotSaveTo(const char *path) {
-    return rdbSaveFile(path, &(struct rdbSaveOptions){0}) ? 0 : errno;
+    return rdbSaveFile(path, &(struct rdbSaveOptions){.codec = rdbFileCodec()}) ? 0 : errno;
 }
 
 static int snapshotLoadFrom(const char *path) {

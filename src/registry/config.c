@@ -222,6 +222,7 @@ static bool configSetString(const struct configDirective *d, struct str word, co
 static bool configSetEnum(const struct configDirective *d, struct str word, const char **err) {
     for (const struct configEnum *e = d->names; e->name; e++) {
         if (!strIs(word, e->name)) continue;
+        if (d->valid && !d->valid(e->name, err)) return false;
         *d->var.e = e->value;
         return true;
     }

@@ -86,7 +86,7 @@ struct configDirective {
     bool (*apply)(const char **err);
     struct configApply *apply_with; /* instead of `apply`; may be NULL */
     const char *short_name;         /* its name in errors when apply_with refuses */
-    /* For strings, and yes or no: is this value allowed? */
+    /* For strings, names of enums, and yes or no: is this value allowed? */
     bool (*valid)(const char *value, const char **err);
     /* For SPECIAL: sets it from words (argc >= 1; false changes nothing), and returns the value. */
     bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);

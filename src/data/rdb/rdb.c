@@ -29,7 +29,7 @@
 #define UNTRUSTED_PRESIZE (1u << 20)    /* in elements */
 #define SECTIONS_MAX      4
 
-bool rdb_compression;
+int rdb_compression;
 int rdb_version_check;
 int rdb_sanitize;
 
@@ -117,10 +117,14 @@ static bool rdbTryCompressed(struct rioWriter *w, struct str s) {
     return done;
 }
 
+static inline bool rdbPacksStrings(const struct rioWriter *w) {
+    return (rdb_compression == RDB_COMPRESSION_YES || rdb_compression == RDB_COMPRESSION_LZF) && !w->frame;
+}
+
 void rdbWriteString(struct rioWriter *w, struct str s) {
     int64_t n;
     if (s.len <= 11 && string2ll(s, &n) && rdbWriteShortInteger(w, n)) return;
-    if (rdb_compression && s.len > LZF_MIN_LENGTH && rdbTryCompressed(w, s)) return;
+    if (rdbPacksStrings(w) && s.len > LZF_MIN_LENGTH && rdbTryCompressed(w, s)) return;
     rdbWriteLen(w, s.len);
     rioWriteStr(w, s);
 }
@@ -569,8 +573,24 @@ static const struct configEnum check_names[] = {
 static const struct configEnum sanitize_names[] = {
     {"no", RDB_SANITIZE_NO}, {"yes", RDB_SANITIZE_YES}, {"clients", RDB_SANITIZE_CLIENTS}, {NULL, 0}};
 
+static const struct configEnum compression_names[] = {
+    {"no", RDB_COMPRESSION_NO},   {"yes", RDB_COMPRESSION_YES},   {"lzf", RDB_COMPRESSION_LZF},
+    {"lz4", RDB_COMPRESSION_LZ4}, {"zstd", RDB_COMPRESSION_ZSTD}, {NULL, 0}};
+
+enum streamCodec rdbFileCodec(void) {
+    return rdb_compression == RDB_COMPRESSION_LZ4    ? STREAM_LZ4
+           : rdb_compression == RDB_COMPRESSION_ZSTD ? STREAM_ZSTD
+                                                     : STREAM_PLAIN;
+}
+
 static struct configDirective directives[] = {
-    CONFIG_BOOL("rdbcompression", NULL, CONFIG_MODIFIABLE, &rdb_compression, true, NULL),
+    {.name = "rdbcompression",
+     .type = CONFIG_TYPE_ENUM,
+     .flags = CONFIG_MODIFIABLE,
+     .var.e = &rdb_compression,
+     .def = RDB_COMPRESSION_YES,
+     .names = compression_names,
+     .valid = streamNameIsAvailable},
     CONFIG_ENUM("rdb-version-check", NULL, CONFIG_MODIFIABLE, &rdb_version_check, RDB_CHECK_STRICT,
                 check_names, NULL),
     CONFIG_ENUM("sanitize-dump-payload", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &rdb_sanitize,

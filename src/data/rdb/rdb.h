@@ -81,7 +81,17 @@ enum rdbOpcode {
 };
 enum { RDB_ENC_INT8 = 0, RDB_ENC_INT16 = 1, RDB_ENC_INT32 = 2, RDB_ENC_LZF = 3 };
 
-extern bool rdb_compression; /* rdbcompression: LZF for strings of more than 20 bytes */
+/* rdbcompression. YES and LZF: strings of more than 20 bytes are compressed with LZF. LZ4 and ZSTD: files are
+ * compressed as a whole. */
+enum rdbCompression {
+    RDB_COMPRESSION_NO,
+    RDB_COMPRESSION_YES,
+    RDB_COMPRESSION_LZF,
+    RDB_COMPRESSION_LZ4,
+    RDB_COMPRESSION_ZSTD
+};
+extern int rdb_compression;
+enum streamCodec rdbFileCodec(void); /* what files are compressed with as a whole */
 
 /* ---- Writing. Errors are the writer's (w->error). ---- */
 /* Whether the writer needs a version without what came with version 11. */

@@ -7,6 +7,9 @@
  *     key         | [EXPIRETIME_MS] | [IDLE or FREQ] | type | key | value |
  *
  * The magic is "VALKEY080" when a hash field has an expiry, or when a replica reads no other.
+ *
+ * All of it may be one compressed frame (base/compressed_stream.h). There is no CRC-64 (it is 0) then, as the
+ * frame has checksums of its own, and strings are not compressed with LZF.
  * persist/rdb_file.h is about files with a name. */
 #pragma once
 
@@ -37,6 +40,7 @@ struct rdbSaveOptions {
     bool without_functions; /* rdb-filter-only */
     bool without_keys;
     bool without_checksum;                    /* the transport has one */
+    enum streamCodec codec;                   /* of the whole stream, which ends with its frame */
     const struct rdbReplication *replication; /* NULL: use rdb_replication_now */
     void (*progress)(uint64_t keys);          /* may be NULL */
 };
@@ -75,7 +79,10 @@ struct rdbLoadResult {
     uint64_t keys, expired, empty;
     struct rdbReplication replication;
 };
-/* r->io is ready for its first byte. The caller has started loading (command/loading.h), and r->io.progress
+/* Returns whether an envelope comes next, after which the dataset is compressed. */
+bool rdbIsCompressed(struct rioReader *io);
+/* r->io is ready for its first byte, of a dataset or of the envelope of a compressed one, and behind the
+ * dataset or its frame in the end. The caller has started loading (command/loading.h), and r->io.progress
  * reports progress. False: r->io.error at r->io.error_offset; some keys may have been loaded. `result` (may
  * be NULL) is filled in either way. */
 bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, struct rdbLoadResult *result);

@@ -400,6 +400,7 @@ static bool rdbLoadReadChecksum(struct rdbLoader *l) {
     int64_t stored;
     r->io.checksum = false;
     if (!rdbReadInt64(r, &stored)) return false;
+    if (r->io.frame) return true; /* the frame has its own checksums */
     if (!rdb_checksum || debug_switches.skip_checksum || (uint64_t)stored == computed) return true;
     if (stored == 0) {
         serverLog(LL_NOTICE, "The RDB file has no checksum, so its contents were not verified");
@@ -409,9 +410,21 @@ static bool rdbLoadReadChecksum(struct rdbLoader *l) {
                    (unsigned long long)computed, (unsigned long long)stored);
 }
 
+bool rdbIsCompressed(struct rioReader *io) {
+    const char *p = rioPeek(io, STREAM_ENVELOPE);
+    return p && streamDetect(p, STREAM_ENVELOPE) == STREAM_IS_COMPRESSED;
+}
+
+static void rdbLoadStartFrame(struct rioReader *io) {
+    rioReaderStartFrame(io, STREAM_KIND_RDB);
+    io->checksum = false;
+    serverLog(LL_NOTICE, "Logical RDB CRC64 skipped for streaming-compressed input");
+}
+
 static bool rdbLoadReadAll(struct rdbLoader *l) {
     struct rioReader *io = &l->r->io;
     uint8_t opcode;
+    if (rdbIsCompressed(io)) rdbLoadStartFrame(io);
     if (!rdbLoadReadMagic(l)) return false;
     if (l->options->accepted) l->options->accepted(l->options->priv);
     for (;;) {
@@ -420,7 +433,7 @@ static bool rdbLoadReadAll(struct rdbLoader *l) {
         bool ok = opcode < RDB_TYPES ? rdbLoadReadKey(l, opcode) : rdbLoadReadOpcode(l, opcode);
         if (!ok) return false;
     }
-    return rdbLoadAddAll(l) && rdbLoadReadChecksum(l);
+    return rdbLoadAddAll(l) && rdbLoadReadChecksum(l) && (!io->frame || rioReaderEndFrame(io));
 }
 
 /* Logs the key's name, so that an operator finds out what is lost and whether there is another copy of it. */

@@ -212,7 +212,9 @@ bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
                          .strict = options->version != 0,
                          .idle = evict_policy & BY_LRU,
                          .frequency = evict_policy & BY_LFU};
-    w->checksum = rdb_checksum && !options->without_checksum;
+    bool checksum = rdb_checksum && !options->without_checksum;
+    if (options->codec != STREAM_PLAIN) rioWriterStartFrame(w, options->codec, STREAM_KIND_RDB, checksum);
+    w->checksum = checksum && !w->frame;
     w->lzf_learns = true;
     w->version = options->version ? options->version : rdbVersionNeeded();
     rdbSaveWriteHead(w, options);
@@ -226,5 +228,5 @@ bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
     uint64_t crc = rioWriterCrc(w); /* 0 means that there is none */
     w->checksum = false;
     rdbWriteInt64(w, (int64_t)crc);
-    return rioFlush(w);
+    return w->frame ? rioWriterEndFrame(w) : rioFlush(w);
 }

@@ -21,14 +21,16 @@ void rioWriterInit(struct rioWriter *w, int (*sink)(void *priv, const char *p, s
 }
 
 void rioWriterFree(struct rioWriter *w) {
+    streamWriterFree(w->frame);
     zfree(w->buf);
+    w->frame = NULL;
     w->buf = NULL;
 }
 
 static void rioPassToSink(struct rioWriter *w, const char *p, size_t n) {
     if (n == 0) return;
     if (w->checksum) w->crc = crc64(w->crc, p, n);
-    if (!w->error) w->error = w->sink(w->priv, p, n);
+    if (!w->error) w->error = w->frame ? streamWrite(w->frame, p, n) : w->sink(w->priv, p, n);
     w->flushed += n;
 }
 
@@ -60,6 +62,20 @@ uint64_t rioWriterCrc(struct rioWriter *w) {
     return w->crc;
 }
 
+void rioWriterStartFrame(struct rioWriter *w, enum streamCodec codec, enum streamKind kind, bool checksums) {
+    serverAssert(!w->frame);
+    rioFlush(w);
+    w->frame = streamWriterNew(codec, kind, checksums, w->sink, w->priv);
+}
+
+bool rioWriterEndFrame(struct rioWriter *w) {
+    serverAssert(w->frame);
+    if (rioFlush(w)) w->error = streamWriterEnd(w->frame);
+    streamWriterFree(w->frame);
+    w->frame = NULL;
+    return w->error == 0;
+}
+
 int rioSinkSds(void *priv, const char *p, size_t n) {
     sds *s = priv;
     *s = sdscatlen(*s, p, n);
@@ -79,6 +95,16 @@ int rioSinkFile(void *priv, const char *p, size_t n) {
 
 /* ---- Reading ---- */
 
+/* A frame that is being read. Its compressed bytes come from the reader's source, or from memory. */
+struct rioFrame {
+    struct streamReader *stream;
+    struct str in;       /* compressed bytes that have been read and not decoded */
+    char *buf;           /* where `in` is; NULL when reading memory */
+    uint64_t end_offset; /* position of the end of `in` in the source */
+    uint64_t size;       /* of the source */
+    bool ended;
+};
+
 void rioReaderInit(struct rioReader *r, ssize_t (*source)(void *priv, char *p, size_t n), void *priv,
                    uint64_t size) {
     serverAssert(source);
@@ -95,7 +121,16 @@ void rioReaderInitMemory(struct rioReader *r, struct str bytes) {
                             .size = bytes.len};
 }
 
+static void rioFreeFrame(struct rioReader *r) {
+    if (!r->frame) return;
+    streamReaderFree(r->frame->stream);
+    zfree(r->frame->buf);
+    zfree(r->frame);
+    r->frame = NULL;
+}
+
 void rioReaderFree(struct rioReader *r) {
+    rioFreeFrame(r);
     zfree(r->buf);
     sdsfree(r->error);
     r->buf = NULL;
@@ -127,13 +162,43 @@ uint64_t rioReaderCrc(struct rioReader *r) {
 
 /* Reads as many bytes as the source returns at once, at least one, into [p, p + n). Returns 0 at the end or
  * on an error. */
-static size_t rioPull(struct rioReader *r, char *p, size_t n) {
+static size_t rioPullSource(struct rioReader *r, char *p, size_t n) {
     if (r->error || !r->source) return 0;
     ssize_t got;
     do got = r->source(r->priv, p, n);
     while (got < 0 && errno == EINTR);
     if (got < 0) rioFail(r, "read error: %s", strerror(errno));
     return got > 0 ? (size_t)got : 0;
+}
+
+/* Reads compressed bytes. Returns false when there are none. */
+static bool rioFrameFill(struct rioReader *r) {
+    struct rioFrame *f = r->frame;
+    if (!f->buf) return false;
+    size_t got = rioPullSource(r, f->buf, RIO_BUFFER);
+    f->in = strN(f->buf, got);
+    f->end_offset += got;
+    return got > 0;
+}
+
+/* Decodes at least one byte. Returns 0 at the end of the frame or of the source, or on an error. */
+static size_t rioPullFrame(struct rioReader *r, char *p, size_t n) {
+    struct rioFrame *f = r->frame;
+    size_t written = 0;
+    while (!r->error && !f->ended && !written) {
+        enum streamRead how = streamRead(f->stream, &f->in, p, n, &written);
+        f->ended = how == STREAM_ENDED;
+        if (how == STREAM_BAD) {
+            rioFail(r, "%s", streamReaderError(f->stream));
+            return 0;
+        }
+        if (how == STREAM_MORE && !written && !rioFrameFill(r)) return 0;
+    }
+    return written;
+}
+
+static size_t rioPull(struct rioReader *r, char *p, size_t n) {
+    return r->frame ? rioPullFrame(r, p, n) : rioPullSource(r, p, n);
 }
 
 /* Moves the unread bytes to the front of the buffer and reads until there are n of them. */
@@ -188,6 +253,53 @@ const char *rioViewSlow(struct rioReader *r, size_t n) {
     }
     r->at += n;
     return r->at - n;
+}
+
+uint64_t rioPhysicalOffset(const struct rioReader *r) {
+    return r->frame ? r->frame->end_offset - r->frame->in.len : rioOffset(r);
+}
+
+const char *rioPeek(struct rioReader *r, size_t n) {
+    serverAssert(n <= RIO_BUFFER);
+    if (n > (size_t)(r->end - r->at) && (r->error || !rioRefill(r, n))) return NULL;
+    return r->at;
+}
+
+/* The buffer, with what has been read of the frame, becomes that of the frame. */
+void rioReaderStartFrame(struct rioReader *r, enum streamKind kind) {
+    serverAssert(!r->frame && !r->error);
+    struct rioFrame *f = zmalloc(sizeof(*f));
+    *f = (struct rioFrame){.stream = streamReaderNew(kind),
+                           .in = strN(r->at, (size_t)(r->end - r->at)),
+                           .buf = r->buf,
+                           .end_offset = r->end_offset,
+                           .size = r->size};
+    r->frame = f;
+    r->buf = zmalloc(RIO_BUFFER);
+    r->at = r->end = r->crc_at = r->buf;
+    r->end_offset = 0;
+    r->size = RIO_SIZE_UNKNOWN;
+}
+
+bool rioReaderEndFrame(struct rioReader *r) {
+    struct rioFrame *f = r->frame;
+    serverAssert(f);
+    if (r->error) return false;
+    if (!rioAtEnd(r)) return rioFail(r, "there is more in the compressed frame than its contents");
+    if (r->error) return false;
+    if (!f->ended) {
+        r->ended = true;
+        return rioFail(r, "the compressed frame is incomplete");
+    }
+    zfree(r->buf);
+    r->buf = f->buf;
+    r->at = r->crc_at = f->in.ptr;
+    r->end = f->in.ptr + f->in.len;
+    r->end_offset = f->end_offset;
+    r->size = f->size;
+    f->buf = NULL;
+    rioFreeFrame(r);
+    return true;
 }
 
 bool rioAtEnd(struct rioReader *r) {

@@ -7,6 +7,10 @@
  * Code that encodes or decodes works on the buffer, inline, and a function is called once per buffer. The
  * CRC-64 at the end of files is computed over whole buffers too, not over the pieces.
  *
+ * Between rioWriterStartFrame and rioWriterEndFrame everything written goes through a compressed frame
+ * (base/compressed_stream.h) to the sink; between rioReaderStartFrame and rioReaderEndFrame everything read
+ * comes out of one. Before and behind, the same stream is plain.
+ *
  * Errors stick. After the first one a writer drops what it is given and every read fails, so that callers may
  * check once at the end (writer) or at each result that they use (reader). */
 #pragma once
@@ -17,6 +21,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/compressed_stream.h"
 #include "base/sds.h"
 #include "base/str.h"
 
@@ -37,6 +42,7 @@ struct rioWriter {
     uint8_t lzf_failed, lzf_skips; /* failures in a row; how many strings are not tried now */
     int (*sink)(void *priv, const char *p, size_t n); /* takes all n bytes, or returns an errno */
     void *priv;
+    struct streamWriter *frame; /* NULL: what is written is not compressed */
 };
 void rioWriterInit(struct rioWriter *w, int (*sink)(void *priv, const char *p, size_t n), void *priv);
 void rioWriterFree(struct rioWriter *w); /* what is in the buffer is dropped */
@@ -67,6 +73,11 @@ static inline uint64_t rioWritten(const struct rioWriter *w) {
 /* Returns the CRC-64 of everything written so far (flushes). */
 uint64_t rioWriterCrc(struct rioWriter *w);
 
+/* Compress everything that is written from here on until the end of the frame. `checksums`: the frame has its
+ * own. False: w->error. */
+void rioWriterStartFrame(struct rioWriter *w, enum streamCodec codec, enum streamKind kind, bool checksums);
+bool rioWriterEndFrame(struct rioWriter *w);
+
 /* A sink that appends to a string: priv is an sds *. */
 int rioSinkSds(void *priv, const char *p, size_t n);
 /* A sink into a file. With sync_bytes, the file is synced each time that many bytes have been written, so
@@ -92,14 +103,18 @@ struct rioReader {
     sds error;                             /* why reading failed; NULL: it has not */
     uint64_t error_offset;                 /* where it failed */
     bool ended;                            /* it failed because there were fewer bytes than needed */
+    struct rioFrame *frame;                /* NULL: what is read is not compressed */
 };
 void rioReaderInit(struct rioReader *r, ssize_t (*source)(void *priv, char *p, size_t n), void *priv,
                    uint64_t size);
 void rioReaderInitMemory(struct rioReader *r, struct str bytes); /* bytes stay the caller's */
 void rioReaderFree(struct rioReader *r);
-static inline uint64_t rioOffset(const struct rioReader *r) { /* position of the next byte */
+/* Returns the position of the next byte; within a frame, from its beginning and not compressed. */
+static inline uint64_t rioOffset(const struct rioReader *r) {
     return r->end_offset - (uint64_t)(r->end - r->at);
 }
+/* Returns how many bytes of the source have been used: compressed ones within a frame, else rioOffset. */
+uint64_t rioPhysicalOffset(const struct rioReader *r);
 /* Returns at most how many bytes are still to come. */
 static inline uint64_t rioLeft(const struct rioReader *r) {
     return r->size == RIO_SIZE_UNKNOWN ? UINT64_MAX : r->size - rioOffset(r);
@@ -132,6 +147,15 @@ static inline const char *rioView(struct rioReader *r, size_t n) {
     }
     return rioViewSlow(r, n);
 }
+/* Returns the next n <= RIO_BUFFER bytes without using them, or NULL when there are fewer, which is no error.
+ */
+const char *rioPeek(struct rioReader *r, size_t n);
+/* Reads on within the frame whose envelope comes next; when none comes, the first read fails. The size of its
+ * contents is not known (r->size). */
+void rioReaderStartFrame(struct rioReader *r, enum streamKind kind);
+/* Reads on behind the frame, whose contents must have been read to their end. False: there are more, or the
+ * frame is incomplete or damaged (r->error). */
+bool rioReaderEndFrame(struct rioReader *r);
 bool rioAtEnd(struct rioReader *r); /* no byte is left (reads ahead) */
 /* Returns the CRC-64 of everything read so far. */
 uint64_t rioReaderCrc(struct rioReader *r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rio_test.c - streams: whatever the sizes of the pieces, what was written is read, with the same checksum;
- * and errors stick. */
+ * errors stick; and a compressed frame may stand between plain bytes. */
 #include "data/rdb/rio.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@
 
 #include "base/crc.h"
 #include "base/random.h"
+#include "data/rdb/rio_pieces.h"
 
 #define TOTAL (5 * RIO_BUFFER + 12345)
 
@@ -217,6 +218,123 @@ static void filesAreWrittenAndRead(void **state) {
     assert_int_equal(rioSinkFile(&closed, data, 1), EBADF);
 }
 
+/* ---- Frames ---- */
+
+#define BEFORE "six by"
+#define AFTER  "what follows"
+
+static const enum streamCodec rio_test_codecs[] = {STREAM_LZ4, STREAM_ZSTD};
+
+/* Returns BEFORE, a frame of all data, and AFTER. */
+static sds rioTestFramed(enum streamCodec codec, bool checksums) {
+    sds out = sdsnew(BEFORE);
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkSds, &out);
+    rioWriterStartFrame(&w, codec, STREAM_KIND_RDB, checksums);
+    writePieces(&w);
+    assert_true(rioWriterEndFrame(&w));
+    size_t frame = sdslen(out);
+    rioWrite(&w, AFTER, strlen(AFTER));
+    assert_true(rioFlush(&w));
+    assert_int_equal(sdslen(out), frame + strlen(AFTER));
+    rioWriterFree(&w);
+    return out;
+}
+
+static struct rioPieces rio_test_pieces;
+
+/* Returns a reader that has read BEFORE and is within the frame. */
+static struct rioReader rioTestInFrame(struct str all, int way) {
+    struct rioReader r;
+    rio_test_pieces = (struct rioPieces){all, way == 1 ? 5000 : 1 << 20};
+    if (way == 0)
+        rioReaderInitMemory(&r, all);
+    else
+        rioReaderInit(&r, rioReadPiece, &rio_test_pieces, way == 1 ? all.len : RIO_SIZE_UNKNOWN);
+    assert_memory_equal(rioView(&r, strlen(BEFORE)), BEFORE, strlen(BEFORE));
+    assert_memory_equal(rioPeek(&r, 3), STREAM_ENVELOPE_TAG, 3);
+    assert_int_equal(rioOffset(&r), strlen(BEFORE));
+    rioReaderStartFrame(&r, STREAM_KIND_RDB);
+    assert_int_equal(rioOffset(&r), 0);
+    assert_int_equal(rioPhysicalOffset(&r), strlen(BEFORE));
+    assert_true(r.size == RIO_SIZE_UNKNOWN);
+    return r;
+}
+
+static void framesBetweenPlainBytes(void **state) {
+    (void)state;
+    for (int round = 0; round < 12; round++) {
+        enum streamCodec codec = rio_test_codecs[round & 1];
+        if (!streamCodecIsAvailable(codec)) continue;
+        sds all = rioTestFramed(codec, round & 2);
+        size_t frame_end = sdslen(all) - strlen(AFTER);
+        struct rioReader r = rioTestInFrame(sdsview(all), round % 3);
+        readPieces(&r);
+        assert_true(rioPhysicalOffset(&r) <= frame_end);
+        assert_true(rioReaderEndFrame(&r));
+        assert_null(r.frame);
+        assert_int_equal(rioOffset(&r), frame_end);
+        assert_int_equal(rioPhysicalOffset(&r), frame_end);
+        if (round % 3 < 2) assert_int_equal(rioLeft(&r), strlen(AFTER));
+        assert_memory_equal(rioView(&r, strlen(AFTER)), AFTER, strlen(AFTER));
+        assert_true(rioAtEnd(&r));
+        assert_false(rioFailed(&r));
+        rioReaderFree(&r);
+        sdsfree(all);
+    }
+}
+
+static void framesThatAreNotWhole(void **state) {
+    (void)state;
+    static char room[TOTAL];
+    for (int round = 0; round < 60; round++) {
+        enum streamCodec codec = rio_test_codecs[round & 1];
+        if (!streamCodecIsAvailable(codec)) continue;
+        sds all = rioTestFramed(codec, round & 2);
+        size_t frame_end = sdslen(all) - strlen(AFTER), cut = 1 + randomBelow(20);
+        int way = round % 3;
+        struct rioReader r;
+
+        r = rioTestInFrame(sdsview(all), way); /* not all of it has been read */
+        assert_true(rioRead(&r, room, TOTAL - 1));
+        assert_false(rioReaderEndFrame(&r));
+        assert_non_null(strstr(r.error, "more in the compressed frame"));
+        rioReaderFree(&r);
+
+        r = rioTestInFrame(strN(all, frame_end - cut), way); /* its end is missing */
+        assert_false(rioRead(&r, room, TOTAL) && rioReaderEndFrame(&r));
+        assert_non_null(r.error);
+        assert_true(r.ended);
+        assert_false(rioReaderEndFrame(&r));
+        rioReaderFree(&r);
+
+        all[strlen(BEFORE) + 8 + randomBelow(3)] ^= 1; /* the frame's magic */
+        r = rioTestInFrame(sdsview(all), way);
+        assert_false(rioRead(&r, room, 1));
+        assert_false(r.ended);
+        assert_true(rioAtEnd(&r));
+        assert_false(rioReaderEndFrame(&r));
+        rioReaderFree(&r);
+        sdsfree(all);
+    }
+}
+
+static void aFramesSinkMayFail(void **state) {
+    (void)state;
+    struct rioTestSink s = {0};
+    struct rioWriter w;
+    rioWriterInit(&w, failAfter, &s);
+    rioWriterStartFrame(&w, STREAM_LZ4, STREAM_KIND_RDB, true);
+    writePieces(&w);
+    assert_false(rioWriterEndFrame(&w));
+    assert_int_equal(w.error, ENOSPC);
+    assert_int_equal(s.calls, 2);
+    rioWriterFree(&w);
+    rioWriterInit(&w, failAfter, &s); /* given up within a frame */
+    rioWriterStartFrame(&w, STREAM_LZ4, STREAM_KIND_RDB, true);
+    rioWriterFree(&w);
+}
+
 static int rioTestSetup(void **state) {
     (void)state;
     uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
@@ -235,6 +353,9 @@ int main(void) {
         cmocka_unit_test(onlyTheFirstErrorCounts),
         cmocka_unit_test(aSinkMayFail),
         cmocka_unit_test(filesAreWrittenAndRead),
+        cmocka_unit_test(framesBetweenPlainBytes),
+        cmocka_unit_test(framesThatAreNotWhole),
+        cmocka_unit_test(aFramesSinkMayFail),
     };
     return cmocka_run_group_tests(tests, rioTestSetup, NULL);
 }

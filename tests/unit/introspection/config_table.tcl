@@ -107,7 +107,7 @@ set table [subst {
     rdb-save-incremental-fsync bool
     rdb-version-check {enum strict relaxed}
     rdbchecksum immutable
-    rdbcompression bool
+    rdbcompression {enum no yes lzf lz4 zstd}
     requirepass {text secret {two words}}
     save {own {{900 1} {900 1} {900 1 300 10} {900 1 300 10} {} {}} {900 {900 x} {900 1 2} {0 1} {-1 1}}}
     server-cpulist|server_cpulist immutable

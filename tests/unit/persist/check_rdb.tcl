@@ -106,7 +106,7 @@ tags {external:skip needs:debug} {
         }
 
         test {versions that this server does not load are read as far as they can be} {
-            foreach {magic note} {REDIS0012 another VALKEY079 another VALKEY081 newer VALKEY987 newer} {
+            foreach {magic note} {REDIS0012 another VALKEY079 another VALKEY082 newer VALKEY987 newer} {
                 write_bytes $path [rdb_file $magic \xfe\x00\x00\x01k\x01v]
                 lassign [check_rdb $path] code output
                 assert_equal 0 $code

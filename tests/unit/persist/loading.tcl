@@ -223,7 +223,7 @@ tags {external:skip needs:debug} {
         {version 79} [rdb_file REDIS0079 {}] "Can't handle RDB format version 79" \
         {version 80 under another name} [rdb_file REDIS0080 {}] "Can't handle RDB format version 80" \
         {version 11 under our name} [rdb_file VALKEY011 {}] "Can't handle RDB format version 11" \
-        {version 81} [rdb_file VALKEY081 {}] "Can't handle RDB format version 81" \
+        {version 82} [rdb_file VALKEY082 {}] "Can't handle RDB format version 82" \
         {too many databases} [rdb_file REDIS0011 $head\xfe\x10] \
             "The file has keys in a database beyond the 16 that are configured: raise the directive databases" \
         {data of a module} [rdb_file REDIS0011 $head\xf7\x81[binary format W 0x0001020304050600]\x00] \
@@ -281,7 +281,7 @@ tags {external:skip needs:debug} {
         }
 
         test {rdb-version-check relaxed tries what is newer} {
-            foreach magic {REDIS0012 VALKEY081} {
+            foreach magic {REDIS0012 VALKEY082} {
                 write_bytes [srv dir]/dump.rdb [rdb_file $magic \xfe\x00\x00\x01k\x01v]
                 assert_error "ERR*" { r debug reload nosave }
                 r config set rdb-version-check relaxed
