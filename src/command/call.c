@@ -20,8 +20,8 @@
 #include "registry/info.h"
 #include "registry/latency.h"
 
-#define HOOKS_MAX           28
 #define HOOKS_AT_POINT      8
+#define REFUSAL_HOOKS_MAX   8
 #define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the clock is refreshed */
 
 struct call *call_running;
@@ -63,38 +63,39 @@ bool callReplays(void) {
 
 static struct hook {
     callHook *fn;
-    enum callPoint at;
     bool idle;
-} hooks[HOOKS_MAX];
-static int hook_count, refusal_count;
-static callHook *refusal_hooks[HOOKS_MAX];
+} hooks[CALL_POINTS][HOOKS_AT_POINT]; /* in order of registration; fn NULL: none */
+static int refusal_count;
+static callHook *refusal_hooks[REFUSAL_HOOKS_MAX];
 static callHook *active[CALL_POINTS][HOOKS_AT_POINT + 1]; /* active hooks, each list ended by NULL */
 
-static void callListHooks(void) {
-    int counts[CALL_POINTS] = {0};
-    call_points = 0;
-    for (int i = 0; i < hook_count; i++) {
-        enum callPoint at = hooks[i].at;
-        if (hooks[i].idle) continue;
-        serverAssert(counts[at] < HOOKS_AT_POINT);
-        active[at][counts[at]++] = hooks[i].fn;
-        call_points |= 1u << at;
+static void callListHooks(enum callPoint at) {
+    int count = 0;
+    for (const struct hook *h = hooks[at]; h < hooks[at] + HOOKS_AT_POINT && h->fn; h++) {
+        if (!h->idle) active[at][count++] = h->fn;
     }
-    for (int at = 0; at < CALL_POINTS; at++) active[at][counts[at]] = NULL;
+    active[at][count] = NULL;
+    call_points = (call_points & ~(1u << at)) | (unsigned)(count > 0) << at;
 }
 
 void callAddHook(enum callPoint at, callHook *fn, bool idle) {
-    serverAssert(hook_count < HOOKS_MAX);
-    hooks[hook_count++] = (struct hook){fn, at, idle};
-    callListHooks();
+    int i = 0;
+    while (i < HOOKS_AT_POINT && hooks[at][i].fn) i++;
+    serverAssert(i < HOOKS_AT_POINT);
+    hooks[at][i] = (struct hook){fn, idle};
+    callListHooks(at);
 }
 
 void callHookIdle(callHook *fn, bool idle) {
-    int i = 0;
-    while (i < hook_count && hooks[i].fn != fn) i++;
-    serverAssert(i < hook_count);
-    hooks[i].idle = idle;
-    callListHooks();
+    for (int at = 0; at < CALL_POINTS; at++) {
+        for (struct hook *h = hooks[at]; h < hooks[at] + HOOKS_AT_POINT && h->fn; h++) {
+            if (h->fn != fn) continue;
+            h->idle = idle;
+            callListHooks((enum callPoint)at);
+            return;
+        }
+    }
+    serverPanic("this hook is not registered");
 }
 
 /* Runs a copy of the list, as hooks may become idle meanwhile. */
@@ -105,7 +106,7 @@ void callRunActiveHooks(enum callPoint at, struct client *c) {
 }
 
 void callOnRefused(callHook *fn) {
-    serverAssert(refusal_count < HOOKS_MAX);
+    serverAssert(refusal_count < REFUSAL_HOOKS_MAX);
     refusal_hooks[refusal_count++] = fn;
 }
 

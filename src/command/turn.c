@@ -29,6 +29,7 @@
 #include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/hotkeys.h"
 #include "command/io_client.h"
 #include "command/multi.h"
 #include "command/propagate.h"
@@ -773,8 +774,8 @@ static void turnExecuteOne(struct turn *r, struct pending *p) {
     callRunHooks(BETWEEN_CALLS, c);
 }
 
-static void turnExecute(struct turn *r) {
-    for (int i = 0; i < r->count; i++) {
+static void turnExecuteRange(struct turn *r, int from, int to) {
+    for (int i = from; i < to; i++) {
         struct pending *p = &r->batch[i];
         struct client *c = p->c;
         if (!c) continue; /* requeued */
@@ -786,6 +787,29 @@ static void turnExecute(struct turn *r) {
         else
             turnDropCommands(r, i, c);
     }
+}
+
+/* Executes a batch in which some requests are sampled (hotkeys.h). */
+static __attribute__((noinline, cold)) void turnExecuteSampled(struct turn *r) {
+    int from = 0;
+    int64_t at = hotkeys_until_sample + r->count;
+    for (; at < r->count; from = (int)at, at += hotkeysNextGap()) {
+        turnExecuteRange(r, from, (int)at);
+        bool begun = hotkeysBeginSample(r->batch[at].c);
+        turnExecuteRange(r, (int)at, (int)at + 1);
+        if (begun) hotkeysEndSample();
+        at++;
+    }
+    turnExecuteRange(r, from, r->count);
+    hotkeys_until_sample = at - r->count;
+}
+
+static void turnExecute(struct turn *r) {
+    hotkeys_until_sample -= r->count;
+    if (__builtin_expect(hotkeys_until_sample < 0, 0))
+        turnExecuteSampled(r);
+    else
+        turnExecuteRange(r, 0, r->count);
     r->count = 0;
 }
 

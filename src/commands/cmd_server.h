@@ -16,5 +16,6 @@ commandProc bgrewriteaofCommand, bgsaveCommand, lastsaveCommand, saveCommand, co
     commandlogResetCommand, latencyDoctorCommand, latencyGraphCommand, latencyHelpCommand,
     latencyHistogramCommand, latencyHistoryCommand, latencyLatestCommand, latencyResetCommand, lolwutCommand,
     monitorCommand, roleCommand, slowlogGetCommand, slowlogHelpCommand, slowlogLenCommand,
-    slowlogResetCommand;
+    slowlogResetCommand, hotkeysGetCommand, hotkeysHelpCommand, hotkeysResetCommand, hotkeysStartCommand,
+    hotkeysStopCommand;
 commandIsSecret configSetIsSecret;

@@ -60,6 +60,7 @@ static struct infoSection sections[] = {
     {.name = "cluster_info", .title = "Cluster Info", .groups = INFO_LONG},
     {.name = "scriptingengines", .title = "Scripting Engines", .groups = INFO_LONG},
     {.name = "keyspace", .title = "Keyspace", .groups = INFO_ANY},
+    {.name = "hotkeys", .title = "Hotkeys", .groups = INFO_LONG},
     {.name = "sentinel", .title = "Sentinel", .groups = INFO_ANY, .absent = true},
     {.name = "debug", .title = "Debug"},
 };

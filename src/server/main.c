@@ -32,6 +32,7 @@
 #include "command/commandlog.h"
 #include "command/data_hooks.h"
 #include "command/evict_admission.h"
+#include "command/hotkeys.h"
 #include "command/io_threads.h"
 #include "command/latency_histogram.h"
 #include "command/loading.h"
@@ -232,7 +233,7 @@ static void (*const modules[])(void) = {
     clientCoreInit, clientLogInit,
     /* command */
     admissionInit, busyInit, clientCommandsInit, commandInit, callInit, dataHooksInit, latencyHistogramInit,
-    commandlogInit, loadingInit, ioThreadsRegister,
+    commandlogInit, hotkeysInit, loadingInit, ioThreadsRegister,
     /* acl */
     aclInit,
     /* types */

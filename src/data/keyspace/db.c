@@ -339,7 +339,12 @@ static uint64_t dbDropSlotNotifying(struct db *db, int slot, bool async, bool ev
     return n;
 }
 
+static void dbNoteKeysDropped(void) {
+    if (data_hooks.keysDropped) data_hooks.keysDropped();
+}
+
 uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events) {
+    dbNoteKeysDropped();
     if (data_hooks.keyLeft || serverEventWanted(SERVER_KEY))
         return dbDropSlotNotifying(db, slot, async, events);
     struct droppedSlot to = {db, events ? "del" : NULL};
@@ -349,6 +354,7 @@ uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events) {
 
 static uint64_t dbEmptyOne(struct db *db, bool async) {
     signalFlushedDb(db->id);
+    dbNoteKeysDropped();
     return keyspaceEmpty(&db->keyspace, async);
 }
 
@@ -378,18 +384,23 @@ void dbHideSlot(int slot, bool hide) {
 }
 
 /* Sinks are called before and after, so that both the old keys and the new ones count as changed. */
-void dbExchange(struct db *db, struct keyspace *ks) {
+static void dbExchangeKeys(struct db *db, struct keyspace *ks) {
     serverAssert(ks != &db->keyspace);
     signalFlushedDb(db->id);
     keyspaceExchange(&db->keyspace, ks);
     signalFlushedDb(db->id);
 }
 
+void dbExchange(struct db *db, struct keyspace *ks) {
+    dbNoteKeysDropped();
+    dbExchangeKeys(db, ks);
+}
+
 void dbSwap(struct db *a, struct db *b) {
     serverAssert(a && b);
     if (a == b) return;
     signalFlushedDb(a->id);
-    dbExchange(b, &a->keyspace);
+    dbExchangeKeys(b, &a->keyspace);
     signalFlushedDb(a->id);
 }
 

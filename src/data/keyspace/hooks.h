@@ -29,5 +29,8 @@ struct dataHooks {
      * with the deletion as one transaction. Set once a module has subscribed to events of keys. */
     void (*dropBegins)(void);
     void (*dropEnds)(void);
+    /* All keys of a database or of a slot have gone at once, or others have taken their place. It is not
+     * called for databases that are swapped. */
+    void (*keysDropped)(void);
 };
 extern struct dataHooks data_hooks; /* db.c */

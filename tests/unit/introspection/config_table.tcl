@@ -63,6 +63,9 @@ set table [subst {
     hash-max-listpack-value|hash-max-ziplist-value {memory 0}
     hide-user-data-from-log bool
     hll-sparse-max-bytes {memory 0}
+    hotkeys-sampling-percentage {int 1 100}
+    hotkeys-top-k {int 0 1000}
+    hotkeys-window-seconds {int 1 300}
     hz {own {1 1 20 20 500 500 0 1 501 500 2147483647 500} {x 1kb {} -1 2147483648}}
     import-mode bool
     latency-monitor-threshold {int 0 $long_max}
