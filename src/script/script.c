@@ -3,7 +3,8 @@
  *
  *     by_text  text -> script     EVAL finds a script without computing its SHA-1
  *     by_sha   sha1 -> script     EVALSHA, SCRIPT EXISTS, SCRIPT SHOW
- *     recent   scripts that only EVAL has brought, the least recently used first; that one is evicted
+ *     recent   scripts that only EVAL has brought, the least recently used first; that one is evicted when
+ *              there are RECENT_MAX, or when all of them need more than maxmemory-scripts
  *
  * A script is compiled once, by the engine that its first line names. */
 #include "script/script.h"
@@ -17,10 +18,12 @@
 #include "command/command.h"
 #include "commands/cmd_scripting.h"
 #include "data/lifetime/defrag.h"
+#include "data/lifetime/evict.h"
 #include "data/lifetime/lazyfree.h"
 #include "ds/hashtable.h"
 #include "registry/background.h"
 #include "registry/config.h"
+#include "registry/cron.h"
 #include "registry/info.h"
 #include "registry/memory_report.h"
 #include "script/functions.h"
@@ -45,8 +48,10 @@ static const char no_such_script[] = "NOSCRIPT No matching script.";
 
 static struct hashtable by_sha, by_text;
 static struct list recent;
-static size_t scripts_memory;
+static size_t scripts_memory, recent_memory; /* of all scripts, and of those in `recent` */
 static uint64_t evicted;
+static int64_t memory_limit; /* bytes; negative: percent of maxmemory; 0: no limit */
+static int scripts_running;
 
 /* ---- Cache ---- */
 
@@ -70,40 +75,62 @@ static void scriptFree(struct cachedScript *s) {
     zfree(s);
 }
 
+static void scriptAddRecent(struct cachedScript *s) {
+    listAddTail(&recent, &s->recent_node);
+    recent_memory += s->memory;
+}
+
+static void scriptRemoveRecent(struct cachedScript *s) {
+    listRemove(&recent, &s->recent_node);
+    recent_memory -= s->memory;
+}
+
 static void scriptAdd(struct cachedScript *s, bool keep) {
     hashtableAdd(&by_sha, s);
     hashtableAdd(&by_text, s);
     s->memory = scriptComputeMemory(s);
     scripts_memory += s->memory;
-    if (!keep) listAddTail(&recent, &s->recent_node);
+    if (!keep) scriptAddRecent(s);
 }
 
 static void scriptDrop(struct cachedScript *s) {
     hashtablePop(&by_sha, scriptShaKey(s));
     hashtablePop(&by_text, scriptTextKey(s));
-    if (listLinked(&s->recent_node)) listRemove(&recent, &s->recent_node);
+    if (listLinked(&s->recent_node)) scriptRemoveRecent(s);
     scripts_memory -= s->memory;
     s->engine->methods->release(s->engine, SCRIPT_EVAL, s->code);
     scriptFree(s);
 }
 
-static void scriptEvictOne(void) {
-    if (recent.length < RECENT_MAX) return;
+static void scriptEvictOldest(void) {
     scriptDrop(listEntry(listFirst(&recent), struct cachedScript, recent_node));
     evicted++;
+}
+
+/* Evicts scripts until those that may be evicted, and another one of `bytes`, keep maxmemory-scripts. While a
+ * script runs, it may be the only one left, so nothing is evicted. */
+static void scriptKeepMemoryLimit(size_t bytes) {
+    size_t most = memory_limit < 0 ? evictLimit() / 100 * (size_t)-memory_limit : (size_t)memory_limit;
+    if (!most || scripts_running) return; /* no limit, or a percentage without maxmemory */
+    while (recent.length && recent_memory + bytes > most) scriptEvictOldest();
+}
+
+/* A script that is larger than the limit by itself runs, and is then evicted. */
+static void scriptBeforeSleep(void) {
+    if (__builtin_expect(memory_limit && recent.length, 0)) scriptKeepMemoryLimit(0);
 }
 
 /* Marks a script as used. `keep`: by SCRIPT LOAD, so it is never evicted from now on. */
 static void scriptTouch(struct cachedScript *s, bool keep) {
     if (!listLinked(&s->recent_node)) return;
-    listRemove(&recent, &s->recent_node);
-    if (!keep) listAddTail(&recent, &s->recent_node);
+    scriptRemoveRecent(s);
+    if (!keep) scriptAddRecent(s);
 }
 
 static void scriptDefragScript(void *priv, void *entry) {
     struct cachedScript *s = entry;
     (void)priv;
-    scripts_memory -= s->memory;
+    size_t before = s->memory;
     sds text = sdsMove(s->text, defragMove, NULL);
     if (text) s->text = text;
     struct cachedScript *now = defragMove(NULL, s);
@@ -114,7 +141,8 @@ static void scriptDefragScript(void *priv, void *entry) {
         s = now;
     }
     s->memory = scriptComputeMemory(s);
-    scripts_memory += s->memory;
+    scripts_memory += s->memory - before;
+    if (listLinked(&s->recent_node)) recent_memory += s->memory - before;
 }
 
 static uint64_t scriptDefragScripts(uint64_t cursor) {
@@ -155,9 +183,10 @@ static struct cachedScript *scriptLoad(struct client *c, struct str text, bool k
         replyErrorSds(c, error);
         return NULL;
     }
-    if (!keep) scriptEvictOne();
     sha1Hex(s->sha, text.ptr, text.len);
     s->text = sdsnewstr(text);
+    if (!keep && recent.length >= RECENT_MAX) scriptEvictOldest();
+    if (!keep && memory_limit) scriptKeepMemoryLimit(scriptComputeMemory(s));
     scriptAdd(s, keep);
     return s;
 }
@@ -176,7 +205,9 @@ static void scriptEval(struct client *c, struct cachedScript *s, int keys, bool 
     scriptTouch(s, false);
     struct scriptCode code = {
         .engine = s->engine, .name = s->sha, .kind = SCRIPT_EVAL, .flags = s->flags, .code = s->code};
+    scripts_running++;
     scriptExecute(c, &code, keys, read_only);
+    scripts_running--;
 }
 
 static void scriptEvalUndebugged(struct client *c, bool read_only) {
@@ -332,7 +363,7 @@ static void scriptEmptyCache(void) {
     hashtableInit(&by_sha, &by_sha_type);
     hashtableInit(&by_text, &by_text_type);
     listInit(&recent);
-    scripts_memory = 0;
+    scripts_memory = recent_memory = 0;
 }
 
 bool scriptParseFlushMode(const struct client *c, bool *async) {
@@ -448,11 +479,23 @@ static sds scriptStatsInfo(sds s) {
     return infoField(s, "evicted_scripts:%llu", (unsigned long long)evicted);
 }
 
+static bool scriptApplyMemoryLimit(const char **err) {
+    (void)err;
+    scriptKeepMemoryLimit(0);
+    return true;
+}
+
 static void scriptResetStats(void) {
     evicted = 0;
 }
 
 void scriptInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("maxmemory-scripts", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY | CONFIG_PERCENT,
+                   &memory_limit, 0, -100, INT64_MAX, scriptApplyMemoryLimit),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    beforeSleepRegister(scriptBeforeSleep);
     scriptRunInit();
     luaEngineInit();
     functionsInit();

@@ -466,6 +466,56 @@ start_server {tags {scripting}} {
         assert_equal kept [r evalsha $loaded 0]
     }
 
+    test {9.2 §6: maxmemory-scripts limits what EVAL leaves, the least recently used scripts go first} {
+        r script flush
+        r config resetstat
+        set loaded [r script load "return 'loaded' --[string repeat x 100000]"]
+        set text {return KEYS[1] --}
+        r config set maxmemory-scripts 1mb
+        r eval {return 'used'} 0
+        for {set i 0} {$i < 30} {incr i} {
+            assert_equal k [r eval "$text$i[string repeat y 100000]" 1 k]
+            r eval {return 'used'} 0
+            assert_lessthan [s used_memory_scripts_eval] 1250000
+        }
+        assert_range [s number_of_cached_scripts] 9 12
+        assert_equal [expr {32 - [s number_of_cached_scripts]}] [s evicted_scripts]
+        set newest [sha_of "${text}29[string repeat y 100000]"]
+        assert_equal {1 1 1 0} [r script exists $loaded [sha_of {return 'used'}] $newest [sha_of "${text}0[string repeat y 100000]"]]
+        r config set maxmemory-scripts 200000
+        assert_range [s number_of_cached_scripts] 2 4
+        assert_equal {1 1 1} [r script exists $loaded [sha_of {return 'used'}] $newest]
+        assert_equal loaded [r evalsha $loaded 0]
+        r config set maxmemory-scripts 0
+    }
+
+    test {9.2 §6: maxmemory-scripts: a script larger than the limit runs and is forgotten, and so within MULTI} {
+        r script flush
+        r config set maxmemory-scripts 50000
+        set large "return 'large' --[string repeat z 100000]"
+        assert_equal large [r eval $large 0]
+        assert_equal 0 [r script exists [sha_of $large]]
+        r multi
+        for {set i 0} {$i < 5} {incr i} { r eval "return $i --[string repeat z 20000]" 0 }
+        assert_equal {0 1 2 3 4} [r exec]
+        assert_range [s number_of_cached_scripts] 1 2
+        r script load $large
+        assert_equal 1 [r script exists [sha_of $large]]
+        r config set maxmemory-scripts 0
+    }
+
+    test {9.2 §6: maxmemory-scripts in percent of maxmemory} {
+        r script flush
+        r config set maxmemory-scripts 1%
+        for {set i 0} {$i < 10} {incr i} { r eval "return $i --[string repeat z 100000]" 0 }
+        assert_equal 10 [s number_of_cached_scripts] "without maxmemory there is no limit"
+        r config set maxmemory 50mb
+        r ping
+        assert_range [s number_of_cached_scripts] 4 5
+        r config set maxmemory 0
+        r config set maxmemory-scripts 0
+    }
+
     test {SCRIPT LOAD keeps a script that was sent by EVAL} {
         r script flush
         r eval {return 'first'} 0

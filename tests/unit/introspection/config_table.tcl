@@ -91,6 +91,7 @@ set table [subst {
     maxclients {own {1000 1000 50 50} {0 -1 x 1kb}}
     maxmemory {own {0 0 3mb 3145728 2Gb 2147483648 9223372036854775807 9223372036854775807
         9223372036854775808 9223372036854775807 18446744073709551615 9223372036854775807} {x -1 5% 18446744073709551616}}
+    maxmemory-scripts {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
     maxmemory-clients {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
     maxmemory-eviction-tenacity {int 0 100}
     maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random noeviction}
