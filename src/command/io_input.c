@@ -89,6 +89,7 @@ void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv,
     req->key_hash_count = b->key_hash_count;
     req->key_count = b->key_count;
     req->prefetch.parts = b->cmd ? b->cmd->spec->prefetch : 0;
+    if (req->prefetch.parts & PREFETCH_PATH && b->argc > 2) req->prefetch.member = argv[2];
     if (b->key_hash_count == b->key_count) return;
     req->prefetch.member = key_hashes[b->key_count].key;
     req->prefetch.member_hash = key_hashes[b->key_count].hash;

@@ -84,6 +84,8 @@ int requestHashKeys(struct request *r, struct keyHint *key_hashes, int room) {
         key_hashes[n].hash = r->prefetch.member_hash = hashBytes(r->argv[pos].ptr, r->argv[pos].len);
         r->prefetch.score = r->argv[2];
         n++;
+    } else if (parts & PREFETCH_PATH && r->argc > 2) {
+        r->prefetch.member = r->argv[2];
     }
     return r->key_hash_count = n;
 }

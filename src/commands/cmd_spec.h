@@ -140,4 +140,5 @@ enum {
     PREFETCH_RANK = 16,      /* with MEMBER: its rank, too */
     PREFETCH_SCORE = 32,     /* with NEW_MEMBER: also the place where its score belongs */
     PREFETCH_WHOLE = 64,     /* all bytes of a string */
+    PREFETCH_PATH = 128,     /* argv[2], looked up in the value without a hash */
 };

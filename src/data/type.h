@@ -25,11 +25,11 @@ struct prefetchState {
 /* Describes what a command will look for in a value; prefetch hooks read it. It is a part of the command's
  * request. */
 struct prefetchRequests {
-    unsigned parts;    /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/cmd_spec.h) */
-    struct str member; /* to be looked up in the value; ptr NULL: none */
-    struct str score;  /* with PREFETCH_SCORE: may be a score; set only when there are other requests to
-                          overlap with */
-    uint64_t member_hash;
+    unsigned parts;       /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/cmd_spec.h) */
+    struct str member;    /* to be looked up in the value; ptr NULL: none */
+    struct str score;     /* with PREFETCH_SCORE: may be a score; set only when there are other requests to
+                             overlap with */
+    uint64_t member_hash; /* not with PREFETCH_PATH */
 };
 
 /* Names a key. */

@@ -128,7 +128,7 @@ bool moduleKeyCheck(struct ValkeyModuleKey *key, int type, unsigned mode, bool a
 /* ---- Properties ---- */
 
 int vmKeyType(struct ValkeyModuleKey *key) {
-    static const int types[] = {
+    static const int types[OBJ_TYPES_MAX] = {
         [OBJ_STRING] = VALKEYMODULE_KEYTYPE_STRING, [OBJ_LIST] = VALKEYMODULE_KEYTYPE_LIST,
         [OBJ_SET] = VALKEYMODULE_KEYTYPE_SET,       [OBJ_ZSET] = VALKEYMODULE_KEYTYPE_ZSET,
         [OBJ_HASH] = VALKEYMODULE_KEYTYPE_HASH,     [OBJ_MODULE] = VALKEYMODULE_KEYTYPE_MODULE,

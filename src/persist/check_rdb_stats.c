@@ -8,14 +8,16 @@
 #include "base/zmalloc.h"
 #include "data/type.h"
 #include "types/hash/hash.h"
+#include "types/pathhash/pathhash.h"
 #include "types/stream/stream.h"
 #include "types/string/string_commands.h"
 
 #define HISTOGRAM_BITS 10 /* percentiles are exact up to 2,047 and one part in 1,024 above */
 #define HISTOGRAM_MAX  (UINT64_C(1) << 40)
 
-enum { STRING, LIST, SET, ZSET, HASH, MODULE, STREAM, TYPES };
-static const char *const type_names[TYPES] = {"string", "list", "set", "zset", "hash", "module", "stream"};
+enum { STRING, LIST, SET, ZSET, HASH, MODULE, STREAM, PATH_HASH, TYPES };
+static const char *const type_names[TYPES] = {"string", "list",   "set",    "zset",
+                                              "hash",   "module", "stream", "pathhash"};
 
 /* Observations: their number, sum, maximum and percentiles. */
 struct spread {
@@ -65,6 +67,25 @@ static void checkRdbStatsCountHash(struct rdbStats *s, const struct object *o) {
     hashStop(&it);
 }
 
+/* An element is a path with its fields. */
+static void checkRdbStatsCountPathHash(struct rdbStats *s, const struct object *o) {
+    struct pathmapIterator paths;
+    struct hashIterator it;
+    struct hashItem item;
+    struct hash h;
+    void **place;
+    pathmapIterate(&paths, pathHashOpen(o)->paths, STR(""), NULL);
+    while ((place = pathmapNext(&paths))) {
+        uint64_t bytes = sdslen(paths.path);
+        payloadOpen(&h, *place);
+        hashIterate(&it, &h);
+        while (hashNext(&it, &item)) bytes += item.field.s.len + item.value.s.len;
+        hashStop(&it);
+        checkRdbStatsCountElement(s, bytes);
+    }
+    pathmapStop(&paths);
+}
+
 static void checkRdbStatsCountStream(struct rdbStats *s, const struct object *o) {
     struct streamIterator it;
     streamIterate(&it, streamOpen(o), (struct streamID){0, 0}, (struct streamID){UINT64_MAX, UINT64_MAX},
@@ -86,6 +107,7 @@ static void checkRdbStatsCountValue(struct rdbStats *s, const struct object *o) 
     switch (o->type) {
     case STRING: checkRdbStatsCountElement(s, stringView(o, number).len); break;
     case HASH: checkRdbStatsCountHash(s, o); break;
+    case PATH_HASH: checkRdbStatsCountPathHash(s, o); break;
     case STREAM: checkRdbStatsCountStream(s, o); break;
     default: objectTypeOf(o)->iterate(o, checkRdbStatsCountText, s);
     }

@@ -97,6 +97,7 @@
 #include "types/keys/generic.h"
 #include "types/keys/sort.h"
 #include "types/list/list.h"
+#include "types/pathhash/pathhash.h"
 #include "types/set/set.h"
 #include "types/stream/stream.h"
 #include "types/string/bitmap.h"
@@ -238,7 +239,7 @@ static void (*const modules[])(void) = {
     aclInit,
     /* types */
     migrateInit, stringInit, listTypeInit, bitmapInit, hyperloglogInit, setInit, hashTypeInit, zsetInit,
-    geoInit, sortInit, streamInit,
+    geoInit, sortInit, streamInit, pathHashInit,
     /* persist */
     snapshotInit,
     /* script */

@@ -139,7 +139,7 @@ static sds fuzzGrammarAnyInteger(void) {
 }
 
 static sds fuzzGrammarAnyKey(struct str group) {
-    static const char *const groups[] = {"string", "list", "set", "sorted-set", "hash", "stream"};
+    static const char *const groups[] = {"string", "list", "set", "sorted-set", "hash", "stream", "pathhash"};
     if (strIs(group, "geo")) group = STR("sorted-set");
     if (strIs(group, "generic") || strIs(group, "server")) group = strOf(ONE_OF(groups));
     return sdscatprintf(sdsempty(), "fuzz:%.*s:%d", (int)group.len, group.ptr, (int)randomBelow(KEYS));

@@ -135,9 +135,10 @@ static bool cliCompleteIsKeyNext(const sds *words, int count) {
 /* Returns the type of all keys of such a command; empty for any type. */
 static struct str cliCompleteKeyType(const struct cliDocs *docs, const sds *words, int count) {
     static const char *const of_group[][2] = {
-        {"string", "string"}, {"bitmap", "string"},   {"hyperloglog", "string"},
-        {"list", "list"},     {"hash", "hash"},       {"stream", "stream"},
-        {"set", "set"},       {"sorted-set", "zset"}, {"geo", "zset"}};
+        {"string", "string"},    {"bitmap", "string"},   {"hyperloglog", "string"},
+        {"list", "list"},        {"hash", "hash"},       {"stream", "stream"},
+        {"set", "set"},          {"sorted-set", "zset"}, {"geo", "zset"},
+        {"pathhash", "pathhash"}};
     static const char *const mixed[] = {
         "set",    "mset",  "zunion",
         "zinter", "zdiff", "bitop"}; /* these overwrite values of any type, or read several types */

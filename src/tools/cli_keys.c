@@ -56,8 +56,9 @@ static volatile sig_atomic_t stop_walk; /* cli_interrupted would interrupt repli
 static const struct {
     const char *name, *size_command, *unit;
 } known_types[] = {
-    {"list", "LLEN", "items"},     {"hash", "HLEN", "fields"},  {"string", "STRLEN", "bytes"},
-    {"stream", "XLEN", "entries"}, {"set", "SCARD", "members"}, {"zset", "ZCARD", "members"},
+    {"list", "LLEN", "items"},       {"hash", "HLEN", "fields"},  {"string", "STRLEN", "bytes"},
+    {"stream", "XLEN", "entries"},   {"set", "SCARD", "members"}, {"zset", "ZCARD", "members"},
+    {"pathhash", "PHCARD", "paths"},
 };
 
 static struct typeSample *cliKeysAddType(struct walk *w, struct str name) {

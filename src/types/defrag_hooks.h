@@ -9,6 +9,13 @@
 
 bool hashDefrag(struct db *db, struct object *o, struct defragCursor *at);
 bool streamDefrag(struct db *db, struct object *o, struct defragCursor *at);
+bool pathHashDefrag(struct db *db, struct object *o, struct defragCursor *at);
+
+/* For a hash that is part of another value: offer its container (h->ptr is updated), and then, if that is a
+ * table, its fields, as hashtableScan goes through them. */
+struct hash;
+void hashDefragContainer(struct hash *h);
+uint64_t hashDefragFields(struct hash *h, uint64_t cursor);
 
 /* Moves the container itself when it is one allocation and nothing else points to it. */
 static inline void defragContainer(struct object *o) {

@@ -13,6 +13,7 @@
 #include "registry/config.h"
 #include "types/hash/hash_private.h"
 #include "types/list/list.h"
+#include "types/pathhash/pathhash.h"
 #include "types/set/set.h"
 #include "types/stream/stream.h"
 #include "types/stream/stream_node.h"
@@ -156,6 +157,38 @@ static void exerciseStream(struct object *copy) {
     streamTrimTo(s, &all);
 }
 
+static void exercisePath(struct pathHash *all, struct pathHash *ph, struct str path) {
+    struct payloadChange e;
+    struct hash h;
+    size_t length;
+    void **place = pathmapLongest(all->paths, path, &length);
+    serverAssert(place && length == path.len && place == pathmapFind(all->paths, path));
+    payloadInsert(&e, ph, path); /* it may have been removed with a prefix */
+    hashSet(&e.h, STR("a field that is added"), (struct hashInput){.text = path}, false);
+    payloadCommit(&e);
+    bool found = pathHashGet(ph, path, &h) && hashGet(&h, STR("a field that is added"), NULL);
+    serverAssert(found);
+}
+
+static void exercisePathHash(struct object *o, struct object *copy) {
+    struct pathHash *all = pathHashOpen(o), *ph = pathHashOpen(copy);
+    struct pathmapIterator it;
+    size_t n = 0;
+    pathmapCheck(all->paths);
+    pathmapIterate(&it, all->paths, STR(""), NULL);
+    for (; pathmapNext(&it); n++) {
+        exercisePath(all, ph, sdsview(it.path));
+        if (n % 3 == 0) pathHashRemove(ph, sdsview(it.path), false);
+        if (n % 5 == 0) pathHashRemovePrefix(ph, strN(it.path, sdslen(it.path) - sdslen(it.path) / 3), false);
+        if (n % 3 == 0 || n % 5 == 0) pathHashRemovePrefix(ph, sdsview(it.path), false);
+    }
+    pathmapStop(&it);
+    serverAssert(n == pathHashCount(all));
+    pathmapCheck(ph->paths);
+    pathHashRemovePrefix(ph, STR(""), false);
+    serverAssert(!pathHashCount(ph) && !ph->table_fields);
+}
+
 static void exerciseChange(struct object *o) {
     const struct objectType *type = objectTypeOf(o);
     struct object *copy = objectCreate(STR("copy"), OBJ_NO_EXPIRE, type->copy(o));
@@ -164,6 +197,7 @@ static void exerciseChange(struct object *o) {
     case OBJ_SET: exerciseSet(o, copy); break;
     case OBJ_ZSET: exerciseZset(o, copy); break;
     case OBJ_STREAM: exerciseStream(copy); break;
+    case OBJ_PATH_HASH: exercisePathHash(o, copy); break;
     case OBJ_HASH:
         exerciseHash(o, copy);
         objectFreeHeader(copy);
@@ -226,4 +260,5 @@ static inline void exerciseInit(void) {
     hashTypeInit();
     zsetInit();
     streamInit();
+    pathHashInit();
 }

@@ -32,6 +32,10 @@ RDB_HOOKS(set);
     (RDB_BIT(RDB_TYPE_HASH) | RDB_BIT(RDB_TYPE_HASH_ZIPMAP) | RDB_BIT(RDB_TYPE_HASH_ZIPLIST) |               \
      RDB_BIT(RDB_TYPE_HASH_LISTPACK) | RDB_BIT(RDB_TYPE_HASH_EXPIRING))
 RDB_HOOKS(hash);
+/* Reads the number of fields, then the fields with their values and, if `expiring`, their expiry, into a new
+ * hash, which the caller owns. Returns false on failure: then there is none. */
+struct hash;
+bool hashRdbReadFields(struct rdbReader *r, bool expiring, struct hash *h);
 
 #define ZSET_RDB_TYPES                                                                                       \
     (RDB_BIT(RDB_TYPE_ZSET) | RDB_BIT(RDB_TYPE_ZSET_2) | RDB_BIT(RDB_TYPE_ZSET_ZIPLIST) |                    \
@@ -42,6 +46,9 @@ RDB_HOOKS(zset);
     (RDB_BIT(RDB_TYPE_STREAM_LISTPACKS) | RDB_BIT(RDB_TYPE_STREAM_LISTPACKS_2) |                             \
      RDB_BIT(RDB_TYPE_STREAM_LISTPACKS_3))
 RDB_HOOKS(stream);
+
+#define PATH_HASH_RDB_TYPES RDB_BIT(RDB_TYPE_PATH_HASH)
+RDB_HOOKS(pathHash);
 
 /* The hooks as fields of a struct objectType. */
 #define RDB_HOOK_FIELDS(name, types)                                                                         \

@@ -19,6 +19,7 @@
 #include "command/command.h"
 #include "commands/cmd_hash.h"
 #include "commands/cmd_list.h"
+#include "commands/cmd_pathhash.h"
 #include "commands/cmd_set.h"
 #include "commands/cmd_sorted_set.h"
 #include "commands/cmd_stream.h"
@@ -30,7 +31,8 @@
 
 /* The modules register tables that are above this layer. */
 const struct commandSpec commandsString[] = {{0}}, commandsList[] = {{0}}, commandsSet[] = {{0}},
-                         commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}};
+                         commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}},
+                         commandsPathHash[] = {{0}};
 
 #define CORPUS "../tests/fuzz/corpus/restore"
 #define NOW_MS 1700000000000
@@ -143,6 +145,24 @@ static struct object *newStream(int n, int groups) {
     return rdbHooksTestObject(streamValue(s));
 }
 
+/* Every third path is a prefix of the two after it; each has `fields` fields. */
+static struct object *newPathHash(int paths, int fields, const char *trunk) {
+    struct pathHash *ph = pathHashNew();
+    for (int i = 0; i < paths; i++) {
+        struct payloadChange e;
+        char buf[32];
+        sds path = sdscatprintf(sdsnew(trunk), i % 3 ? "%d/%d" : "%d/", i / 3, i);
+        payloadInsert(&e, ph, sdsview(path));
+        for (int f = 0; f < fields; f++) {
+            struct str text = rdbHooksTestNameOf(buf, sizeof buf, "field", f);
+            hashSet(&e.h, text, (struct hashInput){.text = text}, false);
+        }
+        payloadCommit(&e);
+        sdsfree(path);
+    }
+    return rdbHooksTestObject(pathHashValue(ph));
+}
+
 /* Returns the nth value of the collection, or NULL after the last. */
 static struct object *rdbHooksTestSample(int n) {
     if (n < 18) return newString(n);
@@ -174,10 +194,15 @@ static struct object *rdbHooksTestSample(int n) {
     case 24: return newStream(3, 0);
     case 25: return newStream(50, 3);
     case 26: return newStream(500, 4);
+    case 27: return newPathHash(0, 0, "");
+    case 28: return newPathHash(1, 1, "");
+    case 29: return newPathHash(10, 2, "a trunk of all paths: ");
+    case 30: return newPathHash(50, 20, "");
+    case 31: return newPathHash(3, 600, "");
     default: return NULL;
     }
 }
-#define SAMPLES 45
+#define SAMPLES 50
 
 static void rdbHooksTestAssertSame(const struct object *a, const struct object *b) {
     uint8_t x[20], y[20];
@@ -265,10 +290,11 @@ static void olderVersionsAreWritten(void **state) {
         uint8_t type, newest;
         sdsfree(saveFor(0, o, &newest));
         sds bytes = saveFor(RDB_VERSION_REDIS_7, o, &type);
-        if (newest == RDB_TYPE_HASH_EXPIRING) {
+        if (newest == RDB_TYPE_HASH_EXPIRING || newest == RDB_TYPE_PATH_HASH) {
             assert_int_equal(type, newest);
             assert_false(rdbVersionHas(RDB_VERSION_REDIS_7, type) || rdbVersionHas(RDB_VERSION, type));
-            assert_true(rdbVersionHas(RDB_VERSION_EXPIRING, type));
+            assert_int_equal(rdbVersionHas(RDB_VERSION_EXPIRING, type), newest == RDB_TYPE_HASH_EXPIRING);
+            assert_true(rdbVersionHas(RDB_VERSION_PATHS, type));
         } else {
             assert_in_range(type, 0, RDB_TYPE_STREAM_LISTPACKS_2);
             assert_true(rdbVersionHas(RDB_VERSION_REDIS_7, type));
@@ -572,6 +598,10 @@ static void wrongValuesAreRefused(void **state) {
                             "1",
                             10),
                   "twice");
+    expectFailure("paths", sdsnewlen("\27\2\1p\1\1f\1v\1p\1\1g\1w", 16), "a path is in the path hash twice");
+    expectFailure("path's fields", sdsnewlen("\27\1\1p\2\1f\1v\1f\1w", 13), "twice");
+    expectFailure("path without fields", sdsnewlen("\27\1\1p\0\0", 6), "no fields");
+    expectFailure("number of paths", sdsnewlen("\27\x80\x7f\xff\xff\xff\1p\1\1f\1v", 13), "announced");
     expectFailure("intset", sdsnewlen("\13\14\2\0\0\0\2\0\0\0\5\0\5\0", 14), "not sound");
     expectFailure("intset", sdsnewlen("\13\14\2\0\0\0\3\0\0\0\5\0\6\0", 14), "not sound");
     expectFailure("expiry", sdsnewlen("\26\1\1a\1b\xfe\xff\xff\xff\xff\xff\xff\xff", 14), "expires at -2");

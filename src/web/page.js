@@ -3,7 +3,7 @@
 "use strict";
 
 const PERIOD_MS = 2000, KEPT = 150;
-const types = ["string", "hash", "list", "set", "zset", "stream", "module"];
+const types = ["string", "hash", "list", "set", "zset", "stream", "pathhash", "module"];
 const byId = id => document.getElementById(id);
 
 // ---- Making elements: el("td", {class: "n"}, "text", child) ----

@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "commands/cmd_hash.h"
 #include "commands/cmd_list.h"
+#include "commands/cmd_pathhash.h"
 #include "commands/cmd_set.h"
 #include "commands/cmd_sorted_set.h"
 #include "commands/cmd_stream.h"
@@ -17,7 +18,8 @@
 
 /* The modules register command tables of higher layers, which are not linked. */
 const struct commandSpec commandsString[] = {{0}}, commandsList[] = {{0}}, commandsSet[] = {{0}},
-                         commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}};
+                         commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}},
+                         commandsPathHash[] = {{0}};
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc, (void)argv;

@@ -2,6 +2,7 @@
 # needed.
 #
 #   fill_all LEVEL         fills the current database of the server at that level (0: the inner one)
+#   fill_paths LEVEL       adds path hashes, which no server before 9.2 knows
 #   content LEVEL KEY      what the key holds, whatever its encoding
 #   contents LEVEL         the same for all keys: a dict
 
@@ -59,6 +60,20 @@ proc fill_all {level} {
     r $level pfadd hyperloglog {*}[integers 100]
 }
 
+proc fill_paths {level} {
+    r $level phset paths:one a/b FIELDS 1 f v
+    r $level phset paths:empty {} FIELDS 1 {} {}
+    r $level phdel paths:empty {}
+    r $level phmset paths:binary {} FIELDS 1 {} {} "\x00" FIELDS 2 f "\xff\x00" {} 17 "\x00\xff" FIELDS 1 f 1
+    foreach n {1 10 513} {
+        r $level phset paths:payloads $n FIELDS $n {*}[concat {*}[lmap i [integers $n] { list f$i $i }]]
+    }
+    r $level phset paths:payloads/long long FIELDS 2 f [string repeat v 500] [string repeat g 300] w
+    r $level phset paths:deep [string repeat abcdefgh 5000] FIELDS 1 f v
+    r $level phset paths:deep [string repeat abcdefgh 2000] FIELDS 1 f v
+    foreach i [integers 1000] { r $level phset paths:many block:[expr {$i % 7}]/[expr {$i % 31}]/$i FIELDS 2 node n$i at $i }
+}
+
 proc integers {n} {
     for {set i 0} {$i < $n} {incr i} { lappend all [expr {$i * 7 - 300}] }
     return $all
@@ -73,6 +88,11 @@ proc content {level key} {
         set { return [lsort [r $level smembers $key]] }
         hash { return [lsort -stride 2 [r $level hgetall $key]] }
         zset { return [lmap {member score} [r $level zrange $key 0 -1 withscores] { list $member [expr {double($score)}] }] }
+        pathhash {
+            return [lmap item [lindex [r $level phscan $key 0 count 1000000 withvalues] 1] {
+                list [lindex $item 0] [lsort -stride 2 [lindex $item 1]]
+            }]
+        }
         stream { return [list [r $level xrange $key - +] [stream_facts $level $key]] }
         default { return none }
     }

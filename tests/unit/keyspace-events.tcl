@@ -46,7 +46,7 @@ start_server {tags {keyspace-events}} {
         assert_equal {} [config_get notify-keyspace-events]
         foreach {set shown} {
             KEA AKE A A K K gAK AK Kxe xeK KEm KEm n n KEn nKE tdm tdm mEK KEm {$E} {$E} KEg$lshzxet g$lshzxetKE
-            KEg$lshzxetd g$lshzxetdKE KEg$lshzxetdp AKE KEp pKE AmK AKm {} {}
+            KEg$lshzxetd g$lshzxetdKE KEg$lshzxetdp AKE pK pK npK pnK AmK AKm {} {}
         } {
             config_set notify-keyspace-events $set
             assert_equal $shown [config_get notify-keyspace-events] $set

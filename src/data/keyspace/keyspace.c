@@ -32,6 +32,14 @@ static const struct hashtableType keys_by_slot_type = {.entryKey = keyspaceObjec
 static const struct hashtableType expires_by_slot_type = {
     .entryKey = keyspaceObjectEntryKey, .hash = keySlotHash, .tight = true};
 
+/* Whether any type keeps something over its values here. */
+static bool keyspaceIsTracked(const struct keyspace *ks) {
+    for (int i = 0; i < OBJ_TYPES_MAX; i++) {
+        if (ks->kept[i]) return true;
+    }
+    return false;
+}
+
 /* ---- Life ---- */
 
 void keyspaceInit(struct keyspace *ks) {
@@ -72,7 +80,7 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
     keyspaceEmptyTables(ks, async);
     volatileEmptied(&ks->expires);
     ks->avg_ttl_ms = 0;
-    debugAssert(!keyspaceSize(ks) && !keyspaceExpiresSize(ks) && !ks->inner);
+    debugAssert(!keyspaceSize(ks) && !keyspaceExpiresSize(ks) && !keyspaceIsTracked(ks));
     return n;
 }
 
@@ -308,7 +316,7 @@ uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDro
     struct hashtable table = slotTablesTake(ks->slots, slot);
     struct hashtableIterator it;
     void *o;
-    if (ks->expires.count || ks->inner) {
+    if (ks->expires.count || keyspaceIsTracked(ks)) {
         hashtableInitIterator(&it, &table, true);
         while (hashtableNext(&it, &o)) keyspaceRemoveWithSlot(ks, o);
         hashtableStopIterator(&it);

@@ -5,7 +5,7 @@
  *     (a number)    (the contents)   │                one for each slot (slot_tables.h)
  *                                    ├─ hidden        slots whose keys are not shown (hidden_slots.h)
  *                                    ├─ expires       the keys with an expiry (keyspace_private.h)
- *                                    └─ inner         what types keep over all their values here
+ *                                    └─ kept          what types keep over all their values here
  *
  * The hash of a key contains its slot, which is therefore computed once:
  *
@@ -30,6 +30,7 @@
 #include "base/zmalloc.h"
 #include "data/keyspace/slot_tables.h"
 #include "data/object.h"
+#include "data/type.h"
 #include "ds/hashtable.h"
 
 enum volatileState { VOLATILE_TABLE, VOLATILE_NONE, VOLATILE_MAKING };
@@ -43,15 +44,17 @@ struct volatileKeys {
     enum volatileState state;
 };
 
-/* Fields are private to keyspace.c, volatile_keys.c and the inline functions below; `inner` belongs
- * to a type. */
+/* Fields are private to keyspace.c, volatile_keys.c and the inline functions below; `kept` belongs
+ * to the types. */
 struct keyspace {
     struct hashtable keys;      /* empty while keys go by slot */
     struct slotTables *slots;   /* NULL: only `keys` is used, or there has been no key yet */
     struct hiddenSlots *hidden; /* NULL: no slot is hidden; owned */
     struct volatileKeys expires;
     int64_t avg_ttl_ms; /* estimated by active expiry */
-    void *inner;        /* values with parts that expire; owned by their type (types/hash/hash_expire.c) */
+    /* By id of a type: what the type keeps over its values here, which its hooks onAdded, onRemoved and
+     * onAllRemoved own. NULL: nothing. */
+    void *kept[OBJ_TYPES_MAX];
 };
 
 /* ---- Hashes of keys ---- */

@@ -21,7 +21,7 @@
 #define SPACES  2
 #define TYPE_ID 3
 
-/* ---- A type that counts its values: in `inner`, while there are any ---- */
+/* ---- A type that counts its values: in `kept`, while there are any ---- */
 
 static int freed;
 
@@ -35,20 +35,20 @@ static size_t typeEffort(const struct object *o) {
 }
 static void keyspaceTestTypeOnAdded(struct keyspace *ks, const struct object *o) {
     (void)o;
-    if (!ks->inner) ks->inner = zcalloc(1, sizeof(size_t));
-    (*(size_t *)ks->inner)++;
+    if (!ks->kept[TYPE_ID]) ks->kept[TYPE_ID] = zcalloc(1, sizeof(size_t));
+    (*(size_t *)ks->kept[TYPE_ID])++;
 }
 static void keyspaceTestTypeOnRemoved(struct keyspace *ks, const struct object *o) {
     (void)o;
-    assert_non_null(ks->inner);
-    assert_true((*(size_t *)ks->inner)-- > 0);
+    assert_non_null(ks->kept[TYPE_ID]);
+    assert_true((*(size_t *)ks->kept[TYPE_ID])-- > 0);
 }
 static void typeOnRemovedAll(struct keyspace *ks) {
-    zfree(ks->inner);
-    ks->inner = NULL;
+    zfree(ks->kept[TYPE_ID]);
+    ks->kept[TYPE_ID] = NULL;
 }
 static size_t typeCount(const struct keyspace *ks, bool overdue) {
-    return ks->inner && !overdue ? *(size_t *)ks->inner : 0;
+    return ks->kept[TYPE_ID] && !overdue ? *(size_t *)ks->kept[TYPE_ID] : 0;
 }
 static const struct objectType counting = {.id = TYPE_ID,
                                            .name = "counting",

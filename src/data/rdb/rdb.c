@@ -526,6 +526,7 @@ const char *rdbTypeName(int type) {
         "set-listpack",
         "stream-v3",
         "hash-expiring",
+        "pathhash",
     };
     return type >= 0 && type < RDB_TYPES ? names[type] : "";
 }

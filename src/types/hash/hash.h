@@ -59,7 +59,10 @@ void hashDrop(struct hash *h);              /* frees one that was never committe
  * the key is added. Returns false when the hash is empty: the key does not exist (any more); no event
  * has been sent. */
 bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o);
-struct value hashValue(struct hash *h); /* for other ways into the keyspace; a view when packed */
+struct value hashValue(struct hash *h);    /* for other ways into the keyspace; a view when packed */
+void *hashTableCopy(const struct hash *h); /* of a table or an expiring one; the copy is in no database */
+/* Bytes of the container, estimated from `samples` fields (0: all); 0 when packed. */
+size_t hashMemory(const struct hash *h, size_t samples);
 
 /* ---- Fields: O(1), O(n) in small hashes ---- */
 size_t hashSize(const struct hash *h); /* including dead fields */

@@ -5,35 +5,45 @@
  * Both know their positions there. */
 #include "types/defrag_hooks.h"
 #include "types/hash/hash_private.h"
+#include "types/types.h"
 
 static void hashDefragMoveEntry(void *priv, void *entry) {
-    const struct object *o = priv;
-    hashtable *ht = objectPtr(o);
+    const struct hash *h = priv;
     struct hashEntry *now = hashEntryMove(entry, defragMove, NULL);
     if (now == entry) return;
-    hashtableReplaceEntry(ht, entry, now, hashtableHash(ht, hashEntryField(now)));
+    hashtableReplaceEntry(h->ptr, entry, now, hashtableHash(h->ptr, hashEntryField(now)));
     if (hashEntryExpire(now) == HASH_NO_EXPIRE) return;
-    struct expiringHash *e = objectPtr(o);
-    hashHeapReplace(&e->due, hashEntryHeapPos(now), now);
+    hashHeapReplace(&hashExpiring(h)->due, hashEntryHeapPos(now), now);
 }
 
-/* Moves the container, and what belongs to it except entries. */
+uint64_t hashDefragFields(struct hash *h, uint64_t cursor) {
+    return hashtableScan(h->ptr, cursor, hashDefragMoveEntry, h);
+}
+
+void hashDefragContainer(struct hash *h) {
+    defragPointer(&h->ptr);
+    if (h->encoding >= HASH_TABLE) hashtableMoveArrays(h->ptr, defragMove, NULL);
+}
+
 static void hashDefragMoveContainer(struct db *db, struct object *o) {
-    defragContainer(o);
-    if (o->encoding < HASH_TABLE) return;
-    hashtableMoveArrays(objectPtr(o), defragMove, NULL);
-    if (o->encoding != HASH_EXPIRING) return;
-    struct expiringHash *e = objectPtr(o);
+    struct hash h;
+    hashOpen(&h, o);
+    hashDefragContainer(&h);
+    objectSetPtr(o, h.encoding, h.ptr);
+    if (h.encoding != HASH_EXPIRING) return;
+    struct expiringHash *e = hashExpiring(&h);
     defragPointer(&e->due.slot);
     if (!e->key) return;
     sds key = sdsMove(e->key, defragMove, NULL);
     if (key) e->key = key;
-    hashHeapReplace(db->keyspace.inner, e->pos, e);
+    hashHeapReplace(db->keyspace.kept[OBJ_HASH], e->pos, e);
 }
 
 bool hashDefrag(struct db *db, struct object *o, struct defragCursor *at) {
     if (at->at[0] == 0) hashDefragMoveContainer(db, o);
     if (o->encoding < HASH_TABLE) return false;
-    at->at[0] = hashtableScan(objectPtr(o), at->at[0], hashDefragMoveEntry, o);
+    struct hash h;
+    hashOpen(&h, o);
+    at->at[0] = hashDefragFields(&h, at->at[0]);
     return at->at[0] != 0;
 }

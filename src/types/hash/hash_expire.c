@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_expire.c - which hashes have fields that expire, and the job that removes fields past their expiry.
  *
- *     keyspace->inner     heap of expiring hashes, by the time of their first due field
+ *     keyspace->kept      heap of expiring hashes, by the time of their first due field
  *                            └─ heap of expiring fields, by their time (struct expiringHash)
  *
  * The next due field is always at the top of both heaps: nothing is sampled, and hashes without due fields
@@ -21,6 +21,7 @@
 #include "net/ae.h"
 #include "registry/cron.h"
 #include "types/hash/hash_private.h"
+#include "types/types.h"
 
 #define SLICE_US  1000
 #define PAUSE_MS  3
@@ -41,32 +42,32 @@ static const struct hashHeapType dbHeap = {.when = hashWhen, .placed = hashPlace
 
 void hashTrack(struct keyspace *ks, struct str key, struct expiringHash *e) {
     serverAssert(e->due.used); /* else it would be a plain table */
-    if (!ks->inner) ks->inner = zcalloc(1, sizeof(struct hashHeap));
+    if (!ks->kept[OBJ_HASH]) ks->kept[OBJ_HASH] = zcalloc(1, sizeof(struct hashHeap));
     int64_t due_ms = hashEntryExpire(hashHeapFirst(&e->due));
     if (e->key) {
         if (e->due_ms == due_ms) return;
         e->due_ms = due_ms;
-        hashHeapAdjust(ks->inner, &dbHeap, e->pos);
+        hashHeapAdjust(ks->kept[OBJ_HASH], &dbHeap, e->pos);
     } else {
         e->key = sdsnewstr(key);
         e->due_ms = due_ms;
-        hashHeapAdd(ks->inner, &dbHeap, e);
+        hashHeapAdd(ks->kept[OBJ_HASH], &dbHeap, e);
     }
 }
 
 void hashUntrack(struct keyspace *ks, struct expiringHash *e) {
     if (!e->key) return;
-    hashHeapRemove(ks->inner, &dbHeap, e->pos);
+    hashHeapRemove(ks->kept[OBJ_HASH], &dbHeap, e->pos);
     sdsfree(e->key);
     e->key = NULL;
 }
 
 /* The hashes keep their copies of their keys, and free them with everything else. */
 void hashUntrackAll(struct keyspace *ks) {
-    if (!ks->inner) return;
-    hashHeapFree(ks->inner);
-    zfree(ks->inner);
-    ks->inner = NULL;
+    if (!ks->kept[OBJ_HASH]) return;
+    hashHeapFree(ks->kept[OBJ_HASH]);
+    zfree(ks->kept[OBJ_HASH]);
+    ks->kept[OBJ_HASH] = NULL;
 }
 
 int hashRdbVersionNeeded(const struct keyspace *ks) {
@@ -74,7 +75,7 @@ int hashRdbVersionNeeded(const struct keyspace *ks) {
 }
 
 size_t hashCountExpiring(const struct keyspace *ks, bool overdue) {
-    const struct hashHeap *heap = ks->inner;
+    const struct hashHeap *heap = ks->kept[OBJ_HASH];
     if (!heap) return 0;
     return overdue ? hashHeapCountBefore(heap, &dbHeap, cmd_time_ms, UINT32_MAX) : heap->used;
 }
@@ -111,7 +112,7 @@ static void hashExpireReclaim(struct db *db, struct expiringHash *e) {
 
 /* Returns the hash of this database with the field that is due first, if that is past its expiry. */
 static struct expiringHash *hashExpireOverdue(struct db *db) {
-    struct expiringHash *e = db->keyspace.inner ? hashHeapFirst(db->keyspace.inner) : NULL;
+    struct expiringHash *e = db->keyspace.kept[OBJ_HASH] ? hashHeapFirst(db->keyspace.kept[OBJ_HASH]) : NULL;
     return e && hashTimeHasExpired(e->due_ms, cmd_time_ms) ? e : NULL;
 }
 
@@ -119,7 +120,7 @@ static struct expiringHash *hashExpireOverdue(struct db *db) {
  * them. */
 static void hashExpirePostpone(struct db *db, struct expiringHash *e) {
     e->due_ms = cmd_time_ms + HIDDEN_MS;
-    hashHeapAdjust(db->keyspace.inner, &dbHeap, e->pos);
+    hashHeapAdjust(db->keyspace.kept[OBJ_HASH], &dbHeap, e->pos);
 }
 
 /* Each slice begins with the next database, so that every database gets its turn. */

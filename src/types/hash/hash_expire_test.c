@@ -161,11 +161,11 @@ static void hashExpireTestReclaim(void) {
     sdssetlen(events, 0);
     sdssetlen(propagated, 0);
     /* Nothing expires on the replica, whatever this clock says. */
-    void *hidden = dbGet(1)->keyspace.inner;
-    dbGet(1)->keyspace.inner = NULL;
+    void *hidden = dbGet(1)->keyspace.kept[OBJ_HASH];
+    dbGet(1)->keyspace.kept[OBJ_HASH] = NULL;
     while (hashReclaimSlice()) {
     }
-    dbGet(1)->keyspace.inner = hidden;
+    dbGet(1)->keyspace.kept[OBJ_HASH] = hidden;
     feedReplica();
 }
 
@@ -174,7 +174,7 @@ static struct object *hashExpireTestOf(int db, const char *key) {
 }
 
 static uint32_t hashExpireTestTracked(int db) {
-    struct hashHeap *h = dbGet(db)->keyspace.inner;
+    struct hashHeap *h = dbGet(db)->keyspace.kept[OBJ_HASH];
     return h ? h->used : 0;
 }
 

@@ -23,8 +23,6 @@ static inline struct expiringHash *hashExpiring(const struct hash *h) {
 }
 /* hashListpackStays: whether a listpack of pairs is within the limits and too long to be packed. */
 bool hashListpackStays(unsigned char *lp);
-/* Copies the table with its expiring fields; the copy is in no database. */
-void *hashTableCopy(const struct hash *h);
 /* Removes up to `max` dead fields; their entries belong to the caller then. */
 size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t max);
 

@@ -105,21 +105,25 @@ static bool hashRdbLoadValue(struct rdbReader *r, bool expiring, struct hash *h,
     return ok;
 }
 
-static enum rdbLoaded hashRdbLoadFields(struct rdbReader *r, bool expiring, struct value *v) {
+bool hashRdbReadFields(struct rdbReader *r, bool expiring, struct hash *h) {
     uint64_t n;
-    if (!rdbReadCount(r, expiring ? 10 : 2, &n)) return RDB_FAILED;
-    struct hash h;
-    hashNew(&h);
-    hashExpect(&h, rdbPresize(r, n));
+    if (!rdbReadCount(r, expiring ? 10 : 2, &n)) return false;
+    hashNew(h);
+    hashExpect(h, rdbPresize(r, n));
     for (; n; n--) {
         struct rdbHeld field;
-        bool ok = rdbReadHeld(r, &field) && hashRdbLoadValue(r, expiring, &h, field.s);
+        bool ok = rdbReadHeld(r, &field) && hashRdbLoadValue(r, expiring, h, field.s);
         rdbHeldFree(&field);
         if (ok) continue;
-        hashDrop(&h);
-        return RDB_FAILED;
+        hashDrop(h);
+        return false;
     }
-    return hashRdbLoaded(r, &h, v);
+    return true;
+}
+
+static enum rdbLoaded hashRdbLoadFields(struct rdbReader *r, bool expiring, struct value *v) {
+    struct hash h;
+    return hashRdbReadFields(r, expiring, &h) ? hashRdbLoaded(r, &h, v) : RDB_FAILED;
 }
 
 /* Sets the pairs of a listpack one by one, in the encoding that suits them. */

@@ -32,16 +32,22 @@ static size_t hashHookEntryMemory(const void *entry) {
     return hashEntryMemory(entry);
 }
 
-static size_t hashHookMemoryUsage(const struct object *o, size_t samples) {
-    if (o->encoding == HASH_PACKED) return 0;
-    size_t bytes = zmallocSize(objectPtr(o));
-    if (o->encoding == HASH_LISTPACK) return bytes;
-    bytes += hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, hashHookEntryMemory);
-    if (o->encoding == HASH_EXPIRING) {
-        struct expiringHash *e = objectPtr(o);
+size_t hashMemory(const struct hash *h, size_t samples) {
+    if (h->encoding == HASH_PACKED) return 0;
+    size_t bytes = zmallocSize(h->ptr);
+    if (h->encoding == HASH_LISTPACK) return bytes;
+    bytes += hashtableMemory(h->ptr) + membersTableMemory(h->ptr, samples, hashHookEntryMemory);
+    if (h->encoding == HASH_EXPIRING) {
+        struct expiringHash *e = hashExpiring(h);
         bytes += zmallocSize(e->due.slot) + (e->key ? sdsAllocSize(e->key) : 0);
     }
     return bytes;
+}
+
+static size_t hashHookMemoryUsage(const struct object *o, size_t samples) {
+    struct hash h;
+    hashOpen(&h, o);
+    return hashMemory(&h, samples);
 }
 
 static struct value hashHookCopy(const struct object *o) {

@@ -53,8 +53,8 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
     test {RESTORE: version and checksum} {
         set body [binary format c 0][dump_string x]
         r del b
-        foreach version {1 9 10 11 80} { assert_equal OK [r restore b 0 [dump_seal $body $version] replace] }
-        foreach version {0 12 79 81 65535} {
+        foreach version {1 9 10 11 80 81} { assert_equal OK [r restore b 0 [dump_seal $body $version] replace] }
+        foreach version {0 12 79 82 65535} {
             assert_error "ERR DUMP payload version or checksum are wrong" { r restore b 0 [dump_seal $body $version] replace }
         }
         config_set rdb-version-check relaxed

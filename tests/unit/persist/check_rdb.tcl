@@ -44,12 +44,12 @@ tags {external:skip needs:debug} {
             set sum 0
             foreach line [split [string trim [read_file $csv]] \n] {
                 set fields [split $line ,]
-                assert_equal 8 [llength $fields]
+                assert_equal 9 [llength $fields]
                 if {[string match db.*.keys.total [lindex $fields 0]]} { incr sum [expr [join [lrange $fields 1 end] +]] }
                 set figures([lindex $fields 0]) [lrange $fields 1 end]
             }
             assert_equal $keys $sum
-            assert_equal {string list set zset hash module stream} $figures(db.0.type.name)
+            assert_equal {string list set zset hash module stream pathhash} $figures(db.0.type.name)
             foreach place {1 2 3 4 6} {
                 set elements [lindex $figures(db.0.elements.total) $place]
                 assert_morethan $elements 0
@@ -70,11 +70,13 @@ tags {external:skip needs:debug} {
             r sadd ints 1 22 333 4444
             r hset h field v
             r xadd st * f 1 g 22
+            r phmset paths ab FIELDS 2 f v g 22 {} FIELDS 1 f 1
             r save
             lassign [check_rdb $path --stats --format csv] code output
-            foreach line {keys.total,2,1,1,0,1,0,1 keys.size,6,4,4,0,1,0,2 elements.total,2,3,4,0,1,0,1 elements.size,8,6,10,0,6,0,5
-                elements.num.avg,1.00,3.00,4.00,0.00,1.00,0.00,1.00 elements.size.max,5,3,4,0,6,0,5
-                elements.size.avg,4.00,2.00,2.50,0.00,6.00,0.00,5.00 elements.size.p50,3.00,2.00,2.00,0.00,6.00,0.00,5.00} {
+            foreach line {keys.total,2,1,1,0,1,0,1,1 keys.size,6,4,4,0,1,0,2,5 elements.total,2,3,4,0,1,0,1,2
+                elements.size,8,6,10,0,6,0,5,9 elements.num.avg,1.00,3.00,4.00,0.00,1.00,0.00,1.00,2.00
+                elements.size.max,5,3,4,0,6,0,5,7 elements.size.avg,4.00,2.00,2.50,0.00,6.00,0.00,5.00,4.50
+                elements.size.p50,3.00,2.00,2.00,0.00,6.00,0.00,5.00,2.00} {
                 assert_match "*\ndb.0.$line\n*" $output\n
             }
             write_bytes $path $whole

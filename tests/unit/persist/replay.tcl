@@ -262,6 +262,28 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
 
     # ---- Waiting ----
 
+    test {replay: path hashes, with what has no effect} {
+        assert_replays {
+            foreach path $members { r phset p a/$path FIELDS 2 f $path g 1 }
+            r phset p a/b FNX FIELDS 1 f no
+            r phset p a/b FXX FIELDS 1 f yes
+            r phset none a FXX FIELDS 1 f no
+            r phmset p a FIELDS 1 f 1 a FIELDS 1 f 2 {} FIELDS 1 f 3
+            r phset p many FIELDS 10 {*}[concat {*}[lmap i [numbers 1 10] { list f$i $i }]]
+            r phdel p a/c g none g
+            r phdel p a/d f g
+            r phdel p a/e
+            r phdel p a/none
+            r phset q x/y FIELDS 1 f 1
+            r phdelprefix q x
+            r phdelprefix q x
+            r phset s x FIELDS 1 f 1 ; r phset s y FIELDS 1 f 1
+            r phdelprefix s {}
+        }
+        assert_equal {27 0 0} [list [r phcard p] [r phcard q] [r phcard s]]
+        assert_equal {p q s} [lsort [r keys *]]
+    }
+
     test {replay: lists that were waited for} {
         assert_replays {
             foreach {how pushes} {

@@ -7,6 +7,7 @@ foreach index {skiplist btree} {
         start_server [list tags {persist} overrides [list appendonly yes aof-use-rdb-preamble $preamble zset-index $index]] {
             test "restart with a rewritten append-only file, preamble $preamble, zset-index $index" {
                 fill_all 0
+                fill_paths 0
                 r hset hash:expiring a 1 b 2 c 3
                 r hpexpireat hash:expiring 4102444800123 FIELDS 2 a b
                 r pexpireat string:short 4102444800456
