@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* acl.h - users, and what each of them may do.
  *
- *     rules:   on >secret ~app:* %R~conf &news.* db=0,1 +@read +set -keys (+@all ~tmp:*)
+ *     rules:   on >secret ~app:* %R~conf &news.* db=0,1 +@read +set -keys (+@all ~tmp:*) role=a,b
  *
  *     user ──▶ passwords, on/off
- *         └──▶ selectors: the root one, then one for each (...)
- *                  commands: a bit for each, by serverCommand.id    a command is allowed when one selector
- *                  keys, channels: patterns (acl_patterns.h)        allows all of it: itself, its keys, its
- *                  databases: numbers                               channels, its databases
+ *         ├──▶ selectors: the root one, then one for each (...)
+ *         │        commands: a bit for each, by serverCommand.id    a command is allowed when one selector
+ *         │        keys, channels: patterns (acl_patterns.h)        allows all of it: itself, its keys, its
+ *         │        databases: numbers                               channels, its databases
+ *         └──▶ roles ──▶ selectors, which count as if they were the user's own
  *
- * Files: acl_selector.c (what a selector grants, its rules and their text), acl_user.c (users, the table of
- * them, their rules and text), acl_check.c (may this command run?), acl_log.c (ACL LOG), acl_file.c (the
- * `user` directive and `aclfile`), acl_commands.c (ACL), client_auth.c (AUTH). They share acl_private.h.
+ * Files: acl_selector.c (what a selector grants, its rules and their text), acl_rules.c (several selectors),
+ * acl_role.c (roles), acl_user.c (users, the table of them, their rules and text), acl_check.c (may this
+ * command run?), acl_log.c (ACL LOG), acl_file.c (`aclfile`), acl_declared.c (lines of the configuration),
+ * acl_commands.c and acl_role_commands.c (ACL), client_auth.c (AUTH). They share acl_private.h.
  *
  * While all users may do everything and need no password, no command is checked (client_auth.c). Otherwise a
  * user with all rights costs one branch. Permissions of other users are cached (struct aclMemo), so that
@@ -80,8 +82,8 @@ enum aclContext {
     ACL_MODULE,        /* checked or called by a module */
 };
 
-/* Returns the rule of some user that names this command, or a subcommand of it ("config", "+config|get"),
- * which the caller frees; NULL: there is none. */
+/* Returns the rule of some user or role that names this command, or a subcommand of it ("config",
+ * "+config|get"), which the caller frees; NULL: there is none. */
 sds aclRuleAbout(struct str command);
 
 /* Checks a request that is about to run. A denial is replied, counted, and added to ACL LOG. */

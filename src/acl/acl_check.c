@@ -3,7 +3,7 @@
  *
  * A selector is checked in the order database, command, keys, channels, up to the first denial. The user may
  * run the command when one selector allows all of it. When none does, the denial that came furthest is
- * reported, as that selector allows nearly everything. */
+ * reported, as that selector allows nearly everything. Selectors of the user's roles count like its own. */
 #include "acl/acl_private.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -144,8 +144,8 @@ static bool aclCheckSelectorHasChannel(struct aclSelector *s, struct str channel
 }
 
 bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_pattern) {
-    for (int i = 0; i < u->selector_count; i++) {
-        if (aclCheckSelectorHasChannel(u->selectors[i], channel, is_pattern)) return true;
+    for (int i = 0; i < u->grant_count; i++) {
+        if (aclCheckSelectorHasChannel(u->grants[i], channel, is_pattern)) return true;
     }
     return false;
 }
@@ -213,11 +213,11 @@ enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int 
     struct question q = aclCheckSelectors(r, db);
     enum aclDenial furthest = ACL_ALLOWED;
     *arg = 0;
-    for (int i = 0; i < u->selector_count; i++) {
+    for (int i = 0; i < u->grant_count; i++) {
         int at = 0;
-        enum aclDenial denial = aclCheckSelector(u->selectors[i], &q, &at);
+        enum aclDenial denial = aclCheckSelector(u->grants[i], &q, &at);
         if (!denial) {
-            aclCheckCachePermission(u, u->selectors[i], &q);
+            aclCheckCachePermission(u, u->grants[i], &q);
             return ACL_ALLOWED;
         }
         if (denial < furthest || (denial == furthest && at <= *arg)) continue;
@@ -235,8 +235,8 @@ bool aclMayRun(const struct client *c, const struct request *r) {
 bool aclMayReadAllKeys(const struct client *c) {
     if (aclIsUnlimited(c)) return true;
     struct question q = aclCheckSelectors(c->request, aclDbOf(c));
-    for (int i = 0; i < c->user->selector_count; i++) {
-        struct aclSelector *s = c->user->selectors[i];
+    for (int i = 0; i < c->user->grant_count; i++) {
+        struct aclSelector *s = c->user->grants[i];
         int arg;
         bool all = s->flags & SELECTOR_ALL_KEYS || aclPatternsHave(&s->keys, STR("*"), ACL_PATTERN_READ);
         if (all && !aclCheckSelector(s, &q, &arg)) return true;

@@ -19,33 +19,26 @@
 
 /* ---- Users ---- */
 
-/* Calls fn for every user, in order of names. */
-static void aclForEachUser(struct client *c, void (*fn)(struct client *c, const struct aclUser *u)) {
+void aclReplyNames(struct client *c, struct rax *table) {
     struct raxIterator it;
-    raxStart(&it, &acl_users);
-    bool more = raxSeek(&it, "^", STR(""));
-    for (; more; more = raxNext(&it)) fn(c, it.value);
+    replyArrayLen(c, (int64_t)table->size);
+    raxStart(&it, table);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) replyBulk(c, it.key);
     raxStop(&it);
 }
 
-static void aclReplyName(struct client *c, const struct aclUser *u) {
-    replyBulk(c, sdsview(u->name));
-}
-
 void aclUsersCommand(struct client *c) {
-    replyArrayLen(c, (int64_t)acl_users.size);
-    aclForEachUser(c, aclReplyName);
+    aclReplyNames(c, &acl_users);
 }
 
-static void aclReplyLine(struct client *c, const struct aclUser *u) {
-    sds line = aclUserCat(u, sdscatprintf(sdsempty(), "user %s ", u->name));
-    replyBulk(c, sdsview(line));
-    sdsfree(line);
+static void aclReplyLine(void *client, sds line) {
+    replyBulk(client, sdsview(line));
 }
 
 void aclListCommand(struct client *c) {
-    replyArrayLen(c, (int64_t)acl_users.size);
-    aclForEachUser(c, aclReplyLine);
+    replyArrayLen(c, (int64_t)(acl_roles.size + acl_users.size));
+    aclForEachRoleLine("role ", aclReplyLine, c);
+    aclForEachUserLine("user ", aclReplyLine, c);
 }
 
 void aclWhoamiCommand(struct client *c) {
@@ -61,12 +54,20 @@ static void aclReplyText(struct client *c, const char *name, sds text) {
     sdsfree(text);
 }
 
-#define SELECTOR_FIELDS 4
-static void aclReplySelector(struct client *c, const struct aclSelector *s) {
+void aclReplySelector(struct client *c, const struct aclSelector *s) {
     aclReplyText(c, "commands", sdsdup(s->commands));
     aclReplyText(c, "keys", aclSelectorCatKeys(s, sdsempty()));
     aclReplyText(c, "channels", aclSelectorCatChannels(s, sdsempty()));
     aclReplyText(c, "databases", aclSelectorCatDbs(s, sdsempty()));
+}
+
+void aclReplySelectors(struct client *c, const struct aclRules *r) {
+    replyBulkCstr(c, "selectors");
+    replyArrayLen(c, r->count - 1);
+    for (int i = 1; i < r->count; i++) {
+        replyMapLen(c, ACL_SELECTOR_FIELDS);
+        aclReplySelector(c, r->selectors[i]);
+    }
 }
 
 static void aclReplyUserFlags(struct client *c, const struct aclUser *u) {
@@ -83,22 +84,19 @@ void aclGetuserCommand(struct client *c) {
         replyNull(c);
         return;
     }
-    replyMapLen(c, 3 + SELECTOR_FIELDS);
+    replyMapLen(c, 4 + ACL_SELECTOR_FIELDS);
     aclReplyUserFlags(c, u);
     replyBulkCstr(c, "passwords");
     replyArrayLen(c, u->password_count);
     for (int i = 0; i < u->password_count; i++) replyBulk(c, sdsview(u->passwords[i]));
-    aclReplySelector(c, u->selectors[0]);
-    replyBulkCstr(c, "selectors");
-    replyArrayLen(c, u->selector_count - 1);
-    for (int i = 1; i < u->selector_count; i++) {
-        replyMapLen(c, SELECTOR_FIELDS);
-        aclReplySelector(c, u->selectors[i]);
-    }
+    aclReplySelector(c, u->rules.selectors[0]);
+    aclReplySelectors(c, &u->rules);
+    replyBulkCstr(c, "roles");
+    replyArrayLen(c, u->role_count);
+    for (int i = 0; i < u->role_count; i++) replyBulk(c, sdsview(u->roles[i]->name));
 }
 
-/* Logs a printable line, which it frees. */
-static void aclLogChange(struct client *c, sds line) {
+void aclLogChange(struct client *c, sds line) {
     sds shown = sdscatrepr(sdsempty(), line, sdslen(line));
     clientLogChange(c, strN(shown + 1, sdslen(shown) - 2));
     sdsfree(shown);
@@ -118,8 +116,19 @@ static void aclInstallUser(struct str name, struct aclUser *next) {
     aclUserReplace(u, next);
 }
 
-static void aclReplyRuleError(struct client *c, sds rule, enum aclError error) {
-    sds text = sdscatstr(sdsnew("ERR Error in ACL SETUSER modifier '"), sdsview(rule));
+sds *aclReadRules(struct client *c, int from, int *count) {
+    int bad;
+    sds *rules = aclRulesMerge(c->argv + from, c->argc - from, count, &bad);
+    if (rules) return rules;
+    struct str word = c->argv[from + bad];
+    replyErrorFmt(c, "ERR Unmatched parenthesis in acl selector starting at '%.*s'.", (int)word.len,
+                  word.ptr);
+    return NULL;
+}
+
+void aclReplyRuleError(struct client *c, const char *subcommand, sds rule, enum aclError error) {
+    sds text = sdscatprintf(sdsempty(), "ERR Error in ACL %s modifier '", subcommand);
+    text = sdscatstr(text, sdsview(rule));
     text = sdscatprintf(text, "': %s", aclErrorText(error));
     replyErrorStr(c, sdsview(text));
     sdsfree(text);
@@ -139,10 +148,10 @@ static void aclLogSetuser(struct client *c, struct str name, const sds *rules, i
 static void aclSetUserTo(struct client *c, struct str name, sds *rules, int count) {
     const struct aclUser *old = aclFindUser(name);
     struct aclUser *next = old ? aclUserCopy(old) : aclUserCreate(name);
-    for (int i = 0; i < count; i++) {
-        enum aclError error = aclUserApply(next, sdsview(rules[i]));
-        if (!error) continue;
-        aclReplyRuleError(c, rules[i], error);
+    int failed;
+    enum aclError error = aclUserApplyAll(next, rules, count, &failed);
+    if (error) {
+        aclReplyRuleError(c, "SETUSER", rules[failed], error);
         aclUserFree(next);
         return;
     }
@@ -158,14 +167,9 @@ void aclSetuserCommand(struct client *c) {
         replyError(c, "ERR Usernames can't contain spaces or null characters");
         return;
     }
-    int count, bad;
-    sds *rules = aclMergeRules(c->argv + 3, c->argc - 3, &count, &bad);
-    if (!rules) {
-        struct str word = c->argv[3 + bad];
-        replyErrorFmt(c, "ERR Unmatched parenthesis in acl selector starting at '%.*s'.", (int)word.len,
-                      word.ptr);
-        return;
-    }
+    int count;
+    sds *rules = aclReadRules(c, 3, &count);
+    if (!rules) return;
     aclSetUserTo(c, name, rules, count);
     sdsfreesplitres(rules, count);
 }
@@ -195,6 +199,25 @@ void aclDeluserCommand(struct client *c) {
     authUsersChanged();
     replyLongLong(c, deleted);
     if (killed_self) clientCloseAfterReply(c);
+}
+
+/* ---- DIGEST ---- */
+
+/* XORs the hash of a line into the digits of the digest. */
+static void aclDigestAdd(void *digest, sds line) {
+    char hash[SHA256_HEX_LEN + 1], *digits = digest;
+    sha256Hex(hash, line, sdslen(line));
+    for (int i = 0; i < SHA256_HEX_LEN; i++)
+        digits[i] = "0123456789abcdef"[charHexDigit(digits[i]) ^ charHexDigit(hash[i])];
+}
+
+/* The line of a role begins otherwise than in ACL LIST, so that it differs from the line of every user. */
+void aclDigestCommand(struct client *c) {
+    char digest[SHA256_HEX_LEN];
+    memset(digest, '0', sizeof digest);
+    aclForEachRoleLine("role=", aclDigestAdd, digest);
+    aclForEachUserLine("", aclDigestAdd, digest);
+    replyBulk(c, strN(digest, sizeof digest));
 }
 
 /* ---- CAT ---- */
@@ -346,22 +369,32 @@ void aclHelpCommand(struct client *c) {
     replyHelp(c, (const char *[]){
                      "CAT [<category>]",
                      "    The categories of commands, or the commands of one.",
+                     "DELROLE <rolename> [<rolename> ...]",
+                     "    Delete roles that no user has.",
                      "DELUSER <username> [<username> ...]",
                      "    Delete users, and close their connections.",
+                     "DIGEST",
+                     "    A hash of all users and roles, to compare servers.",
                      "DRYRUN <username> <command> [<arg> ...]",
                      "    Check whether the user may run this command, without running it.",
                      "GENPASS [<bits>]",
                      "    A random password, as hexadecimal digits; 256 bits by default.",
+                     "GETROLE <rolename>",
+                     "    The rights of a role, field by field, and the users who have it.",
                      "GETUSER <username>",
                      "    The rights of a user, field by field.",
                      "LIST",
-                     "    All users with their rules, as lines of a file.",
+                     "    All roles and users with their rules, as lines of a file.",
                      "LOAD",
-                     "    Load the users of the ACL file, all or none.",
+                     "    Load the roles and users of the ACL file, all or none.",
                      "LOG [<count>|RESET]",
                      "    Recent refusals, newest first; or delete them.",
+                     "ROLES",
+                     "    The names of all roles.",
                      "SAVE",
-                     "    Write all users to the ACL file.",
+                     "    Write all roles and users to the ACL file.",
+                     "SETROLE <rolename> [<rule> ...]",
+                     "    Change a role, or create one, by rules; all of them or none.",
                      "SETUSER <username> [<rule> ...]",
                      "    Change a user, or create one, by rules; all of them or none.",
                      "USERS",

@@ -5,5 +5,6 @@
 void aclInit(void) {
     aclUsersInit();
     aclFileInit();
+    aclConfigInit();
     aclLogInit();
 }

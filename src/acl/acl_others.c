@@ -26,7 +26,8 @@ void aclModuleUserFree(struct aclUser *u) {
 
 static int aclOthersErrnoOf(enum aclError error) {
     switch (error) {
-    case ACL_ERR_UNKNOWN_COMMAND: return ENOENT;
+    case ACL_ERR_UNKNOWN_COMMAND:
+    case ACL_ERR_NO_SUCH_ROLE: return ENOENT;
     case ACL_ERR_FIRST_ARG_OF_SUBCOMMAND: return ECHILD;
     case ACL_ERR_PATTERN_AFTER_ALL: return EEXIST;
     case ACL_ERR_CHANNEL_AFTER_ALL: return EISDIR;
@@ -48,7 +49,7 @@ static bool aclOthersRefuse(sds *err, sds text, int number) {
 
 bool aclUserSetRules(struct aclUser *u, const struct str *words, int count, sds *err) {
     int rule_count, bad;
-    sds *rules = aclMergeRules(words, count, &rule_count, &bad);
+    sds *rules = aclRulesMerge(words, count, &rule_count, &bad);
     if (!rules)
         return aclOthersRefuse(err,
                                sdscatprintf(sdsempty(),
@@ -56,9 +57,8 @@ bool aclUserSetRules(struct aclUser *u, const struct str *words, int count, sds 
                                             (int)words[bad].len, words[bad].ptr),
                                EINVAL);
     struct aclUser *next = aclUserCopy(u);
-    enum aclError error = ACL_OK;
-    int i = 0;
-    while (i < rule_count && !(error = aclUserApply(next, sdsview(rules[i])))) i++;
+    int i;
+    enum aclError error = aclUserApplyAll(next, rules, rule_count, &i);
     if (error) {
         sds text = sdscatstr(sdsnew("Error in ACL SETUSER modifier '"), sdsview(rules[i]));
         aclOthersRefuse(err, sdscatprintf(text, "': %s", aclErrorText(error)), aclOthersErrnoOf(error));
@@ -89,8 +89,8 @@ enum aclDenial aclUserMayRun(struct aclUser *u, struct serverCommand *cmd, const
 }
 
 bool aclUserMayUseKey(struct aclUser *u, struct str key, unsigned key_flags) {
-    for (int i = 0; i < u->selector_count; i++) {
-        struct aclSelector *s = u->selectors[i];
+    for (int i = 0; i < u->grant_count; i++) {
+        struct aclSelector *s = u->grants[i];
         if (s->flags & SELECTOR_ALL_KEYS || aclPatternsMatch(&s->keys, key, aclAccessOf(key_flags)))
             return true;
     }
@@ -111,8 +111,8 @@ static bool aclOthersPatternCovers(struct str pattern, struct str prefix) {
 
 bool aclUserMayUsePrefix(const struct aclUser *u, struct str prefix, unsigned key_flags) {
     unsigned access = aclAccessOf(key_flags);
-    for (int i = 0; i < u->selector_count; i++) {
-        const struct aclSelector *s = u->selectors[i];
+    for (int i = 0; i < u->grant_count; i++) {
+        const struct aclSelector *s = u->grants[i];
         if (s->flags & SELECTOR_ALL_KEYS) return true;
         for (int j = 0; j < s->keys.count; j++) {
             const struct aclPattern *p = &s->keys.items[j];

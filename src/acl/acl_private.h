@@ -47,6 +47,7 @@ enum aclError {
     ACL_ERR_DB_RANGE,
     ACL_ERR_NO_SUCH_PASSWORD,
     ACL_ERR_BAD_HASH,
+    ACL_ERR_NO_SUCH_ROLE,
 };
 const char *aclErrorText(enum aclError error);
 
@@ -67,6 +68,61 @@ sds aclSelectorCatDbs(const struct aclSelector *s, sds text); /* "alldbs", "db=0
 sds aclSelectorCat(const struct aclSelector *s, sds text);    /* all of it, as in ACL LIST */
 extern int acl_pubsub_default;                                /* SELECTOR_ALL_CHANNELS or 0 */
 
+/* ---- Rules of a user or of a role (acl_rules.c) ---- */
+
+struct aclRules {
+    struct aclSelector **selectors; /* the first is the root selector; (...) adds one */
+    int count;
+};
+
+void aclRulesInit(struct aclRules *r); /* grants what aclSelectorCreate grants */
+void aclRulesFree(struct aclRules *r);
+struct aclRules aclRulesCopy(const struct aclRules *r);
+enum aclError aclRulesApply(struct aclRules *r, struct str rule);
+/* Applies rules up to the first that is refused, whose index is *failed. */
+enum aclError aclRulesApplyAll(struct aclRules *r, const sds *rules, int count, int *failed);
+void aclRulesRefresh(struct aclRules *r);                        /* as aclSelectorRefresh */
+sds aclRulesCat(const struct aclRules *r, sds text);             /* as in ACL LIST */
+sds aclRulesAbout(const struct aclRules *r, struct str command); /* as aclSelectorRuleAbout */
+/* Joins the words of each (...) into one rule. NULL: *bad is the word with an opening parenthesis that is not
+ * closed. Free with sdsfreesplitres. */
+sds *aclRulesMerge(const struct str *words, int count, int *merged, int *bad);
+
+/* ---- Roles (acl_role.c) ---- */
+
+struct aclRole {
+    sds name;
+    struct aclRules rules;
+    int user_count; /* users that have it, listed or not */
+};
+struct aclUser;
+
+extern struct rax acl_roles; /* name -> struct aclRole */
+
+#define ACL_BAD_ROLE_NAME                                                                                    \
+    "Role names can't be empty and can only contain printable ASCII characters, excluding commas, quotes "   \
+    "and backslashes"
+#define ACL_DUPLICATE_ROLE    "Duplicate role found. A role can only be defined once in config files"
+#define ACL_ROLE_WITHOUT_NAME "A line of a role requires a role name"
+bool aclRoleNameIsValid(struct str name);
+struct aclRole *aclFindRole(struct str name);   /* NULL: unknown */
+struct aclRole *aclRoleCreate(struct str name); /* in no table */
+void aclRoleFree(struct aclRole *role);         /* no user may have it */
+/* Replaces the rules of a role, also for its users and their clients. `next` belongs to the role then. */
+void aclRoleSetRules(struct aclRole *role, struct aclRules next);
+/* Calls fn with a line for each role, in order of names: `before`, the name and the rules. fn does not keep
+ * the line. */
+void aclForEachRoleLine(const char *before, void (*fn)(void *priv, sds line), void *priv);
+void aclRolesRefresh(void);                /* as aclRulesRefresh; their users have to be compiled */
+sds aclRolesRuleAbout(struct str command); /* as aclRulesAbout, in any role */
+
+bool aclUserHasRole(const struct aclUser *u, const struct aclRole *role);
+/* These three need an aclUserCompile afterwards. */
+void aclUserAddRole(struct aclUser *u, struct aclRole *role);
+void aclUserDropRoles(struct aclUser *u);
+enum aclError aclUserApplyRoles(struct aclUser *u, struct str list); /* "a,b" become its only roles */
+sds aclUserCatRoles(const struct aclUser *u, sds text);              /* "a,b" */
+
 /* ---- Users (acl_user.c) ---- */
 
 enum { USER_ON = 1, USER_NOPASS = 2 };
@@ -77,8 +133,11 @@ struct aclUser {
     sds name;
     sds *passwords; /* SHA-256, as hex */
     int password_count;
-    struct aclSelector **selectors; /* the first is the root selector */
-    int selector_count;
+    struct aclRules rules;
+    struct aclRole **roles; /* in the order of role= */
+    int role_count;
+    struct aclSelector **grants; /* derived: the selectors of its rules, then those of its roles */
+    int grant_count;
 };
 
 extern struct rax acl_users; /* name -> struct aclUser */
@@ -92,19 +151,30 @@ void aclUserReplace(struct aclUser *to, struct aclUser *from);
 /* Users in no table, whose rules are updated like those in the table. */
 void aclUnlistedAdd(struct aclUser *u);
 void aclUnlistedRemove(struct aclUser *u);
-enum aclError aclUserApply(struct aclUser *u, struct str rule);
+/* Calls fn for each user of the table, in order of names, then for the unlisted ones, until it returns false.
+ */
+void aclForEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv);
+/* Applies rules up to the first that is refused, whose index is *failed. */
+enum aclError aclUserApplyAll(struct aclUser *u, const sds *rules, int count, int *failed);
+/* Updates what is derived from the rules of the user and of its roles, after these have changed. */
+void aclUserCompile(struct aclUser *u);
+/* After ACL LOAD: replaces each role of an unlisted user by the present one of its name. */
+void aclUnlistedRenewRoles(void);
 sds aclUserCat(const struct aclUser *u, sds text); /* appends the rules, as in ACL LIST behind the name */
+/* As aclForEachRoleLine, for the users of the table. */
+void aclForEachUserLine(const char *before, void (*fn)(void *priv, sds line), void *priv);
 bool aclNameIsValid(struct str name);
 /* Returns whether s contains a blank or a newline, which would split a name or a rule in a file of users. */
 bool aclHasBlanks(struct str s);
-/* Joins the words of each (...) into one rule. NULL: *bad is the word with an opening parenthesis that is not
- * closed. Free with sdsfreesplitres. */
-sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad);
 /* Takes all rights from the clients of a deleted user and closes them. Returns true when `self` (may be NULL)
  * is one of them; it is left open for its reply. */
 bool aclKillClients(const struct aclUser *u, const struct client *self);
 /* Closes clients of u with subscriptions that `now` does not allow, when `now` lacks a pattern that u has. */
 void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now);
+/* Closes clients whose user has the role and does not allow their subscriptions. */
+void aclKillRoleSubscribers(const struct aclRole *role);
+/* Returns whether the selectors `a` have a channel pattern that `b` do not have. */
+bool aclLacksChannels(struct aclSelector *const *a, int a_count, struct aclSelector *const *b, int b_count);
 void aclUsersInit(void);
 
 /* ---- Checks (acl_check.c) ---- */
@@ -123,12 +193,33 @@ void aclLogAdd(struct client *c, enum aclDenial denial, enum aclContext context,
                struct str object);
 void aclLogInit(void);
 
+/* ---- ACL (acl_commands.c) ---- */
+
+/* Replies the four fields that ACL GETUSER shows of a selector. */
+#define ACL_SELECTOR_FIELDS 4
+void aclReplySelector(struct client *c, const struct aclSelector *s);
+/* Replies the field "selectors": all but the root one. */
+void aclReplySelectors(struct client *c, const struct aclRules *r);
+/* Logs a change as a printable line, which it frees. */
+void aclLogChange(struct client *c, sds line);
+/* Merges the rules of a request, as aclRulesMerge. NULL: an error has been replied. */
+sds *aclReadRules(struct client *c, int from, int *count);
+/* Replies that a rule of this subcommand (SETUSER, SETROLE) is refused. */
+void aclReplyRuleError(struct client *c, const char *subcommand, sds rule, enum aclError error);
+/* Replies all names of a table. */
+void aclReplyNames(struct client *c, struct rax *table);
+
 /* ---- Files (acl_file.c) ---- */
 
 /* Returns whether aclfile is set. */
 bool aclHasFile(void);
+/* Creates a user, in no table, with the rules up to the first that is refused, whose index is *failed. */
 /* Loads the file, all or nothing. Returns NULL, or an error text. *killed: the user of `self` (may be NULL)
  * is gone, as in aclKillClients. */
 sds aclFileLoad(const struct client *self, bool *killed);
 bool aclFileSave(void); /* returns false with errno on errors */
 void aclFileInit(void);
+
+/* ---- The configuration (acl_config.c) ---- */
+
+void aclConfigInit(void);

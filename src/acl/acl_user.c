@@ -17,9 +17,8 @@ static struct aclUser *default_user, *nobody; /* nobody: the user of clients tha
 struct aclUser *aclUserCreate(struct str name) {
     struct aclUser *u = zcalloc(1, sizeof *u);
     u->name = sdsnewstr(name);
-    u->selectors = zmalloc(sizeof *u->selectors);
-    u->selectors[0] = aclSelectorCreate();
-    u->selector_count = 1;
+    aclRulesInit(&u->rules);
+    aclUserCompile(u);
     return u;
 }
 
@@ -30,14 +29,11 @@ static void aclUserDropPasswords(struct aclUser *u) {
     u->password_count = 0;
 }
 
-static void aclUserDropSelectors(struct aclUser *u, int from) {
-    while (u->selector_count > from) aclSelectorFree(u->selectors[--u->selector_count]);
-}
-
 static void aclUserFreeContents(struct aclUser *u) {
     aclUserDropPasswords(u);
-    aclUserDropSelectors(u, 0);
-    zfree(u->selectors);
+    aclUserDropRoles(u);
+    aclRulesFree(&u->rules);
+    zfree(u->grants);
 }
 
 void aclUserFree(struct aclUser *u) {
@@ -46,20 +42,35 @@ void aclUserFree(struct aclUser *u) {
     zfree(u);
 }
 
-/* Clears the memos, which contain views of the rules. */
-static void aclUserForgetMemos(struct aclUser *u) {
-    memset(u->head.memos, 0, sizeof u->head.memos);
+static void aclUserAddGrants(struct aclUser *u, const struct aclRules *r) {
+    for (int i = 0; i < r->count; i++) {
+        u->grants[u->grant_count++] = r->selectors[i];
+        u->head.unlimited |= (r->selectors[i]->flags & SELECTOR_EVERYTHING) == SELECTOR_EVERYTHING;
+    }
+}
+
+/* Memos contain views of the rules, so they are cleared. */
+void aclUserCompile(struct aclUser *u) {
+    int n = u->rules.count;
+    for (int i = 0; i < u->role_count; i++) n += u->roles[i]->rules.count;
+    u->grants = zrealloc(u->grants, (size_t)n * sizeof *u->grants);
+    u->grant_count = 0;
+    memset(&u->head, 0, sizeof u->head);
+    aclUserAddGrants(u, &u->rules);
+    for (int i = 0; i < u->role_count; i++) aclUserAddGrants(u, &u->roles[i]->rules);
+    debugAssert(u->grant_count == n);
 }
 
 struct aclUser *aclUserCopy(const struct aclUser *u) {
-    struct aclUser *copy = zmalloc(sizeof *copy);
-    *copy = *u;
-    aclUserForgetMemos(copy);
+    struct aclUser *copy = zcalloc(1, sizeof *copy);
+    copy->flags = u->flags;
     copy->name = sdsdup(u->name);
+    copy->password_count = u->password_count;
     copy->passwords = u->password_count ? zmalloc((size_t)u->password_count * sizeof *u->passwords) : NULL;
     for (int i = 0; i < u->password_count; i++) copy->passwords[i] = sdsdup(u->passwords[i]);
-    copy->selectors = zmalloc((size_t)u->selector_count * sizeof *u->selectors);
-    for (int i = 0; i < u->selector_count; i++) copy->selectors[i] = aclSelectorCopy(u->selectors[i]);
+    copy->rules = aclRulesCopy(&u->rules);
+    for (int i = 0; i < u->role_count; i++) aclUserAddRole(copy, u->roles[i]);
+    aclUserCompile(copy);
     return copy;
 }
 
@@ -172,43 +183,20 @@ const char *aclErrorText(enum aclError error) {
         return "The password you are trying to remove from the user does not exist";
     case ACL_ERR_BAD_HASH:
         return "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters";
+    case ACL_ERR_NO_SUCH_ROLE: return "The specified ACL role does not exist";
     }
     serverUnreachable();
 }
 
-static void aclUserNoteUnlimited(struct aclUser *u) {
-    u->head.unlimited = false;
-    for (int i = 0; i < u->selector_count; i++) {
-        if ((u->selectors[i]->flags & SELECTOR_EVERYTHING) == SELECTOR_EVERYTHING) u->head.unlimited = true;
-    }
-}
-
-/* Applies "(+get ~x)". */
-static enum aclError aclUserAddSelector(struct aclUser *u, struct str rule) {
-    int n;
-    enum aclError error = ACL_OK;
-    struct aclSelector *s = aclSelectorCreate();
-    sds *words = sdssplitargs(rule.ptr + 1, rule.len - 2, &n);
-    if (!words) error = ACL_ERR_SYNTAX;
-    for (int i = 0; words && i < n && !error; i++) error = aclSelectorApply(s, sdsview(words[i]));
-    if (words) sdsfreesplitres(words, n);
-    if (error) {
-        aclSelectorFree(s);
-        return error;
-    }
-    u->selectors = zrealloc(u->selectors, (size_t)(u->selector_count + 1) * sizeof *u->selectors);
-    u->selectors[u->selector_count++] = s;
-    return ACL_OK;
-}
-
 static void aclUserReset(struct aclUser *u) {
     aclUserDropPasswords(u);
-    aclUserDropSelectors(u, 0);
+    aclUserDropRoles(u);
+    aclRulesFree(&u->rules);
+    aclRulesInit(&u->rules);
     u->flags = 0;
-    u->selectors[u->selector_count++] = aclSelectorCreate();
 }
 
-/* Applies rules of the user, not of its root selector, that are a single word. */
+/* Applies rules that a role cannot have and that are a single word. */
 static bool aclUserApplyWord(struct aclUser *u, struct str rule) {
     if (strIs(rule, "on"))
         u->flags |= USER_ON;
@@ -219,8 +207,8 @@ static bool aclUserApplyWord(struct aclUser *u, struct str rule) {
     else if (strIs(rule, "nopass") || strIs(rule, "resetpass")) {
         aclUserDropPasswords(u);
         u->flags = (u->flags & ~(unsigned)USER_NOPASS) | (strIs(rule, "nopass") ? USER_NOPASS : 0);
-    } else if (strIs(rule, "clearselectors"))
-        aclUserDropSelectors(u, 1);
+    } else if (strIs(rule, "resetroles"))
+        aclUserDropRoles(u);
     else if (strIs(rule, "reset"))
         aclUserReset(u);
     else
@@ -228,18 +216,20 @@ static bool aclUserApplyWord(struct aclUser *u, struct str rule) {
     return true;
 }
 
-static enum aclError aclUserApplyOther(struct aclUser *u, struct str rule) {
-    if (!rule.len) return ACL_OK; /* an empty word has no effect */
-    char first = rule.ptr[0];
-    if (strchr("><#!", first)) return aclUserApplyPassword(u, rule);
-    if (first == '(' && rule.len > 1 && rule.ptr[rule.len - 1] == ')') return aclUserAddSelector(u, rule);
-    return aclSelectorApply(u->selectors[0], rule);
+static enum aclError aclUserApply(struct aclUser *u, struct str rule) {
+    if (aclUserApplyWord(u, rule)) return ACL_OK;
+    if (rule.len && strchr("><#!", rule.ptr[0])) return aclUserApplyPassword(u, rule);
+    if (rule.len >= 5 && strIs(strN(rule.ptr, 5), "role="))
+        return aclUserApplyRoles(u, strN(rule.ptr + 5, rule.len - 5));
+    return aclRulesApply(&u->rules, rule);
 }
 
-enum aclError aclUserApply(struct aclUser *u, struct str rule) {
-    enum aclError error = aclUserApplyWord(u, rule) ? ACL_OK : aclUserApplyOther(u, rule);
-    aclUserNoteUnlimited(u);
-    aclUserForgetMemos(u);
+enum aclError aclUserApplyAll(struct aclUser *u, const sds *rules, int count, int *failed) {
+    enum aclError error = ACL_OK;
+    for (*failed = 0; *failed < count; ++*failed) {
+        if ((error = aclUserApply(u, sdsview(rules[*failed])))) break;
+    }
+    aclUserCompile(u);
     return error;
 }
 
@@ -247,52 +237,27 @@ bool aclNameIsValid(struct str name) {
     return !aclHasBlanks(name);
 }
 
-sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad) {
-    sds *rules = zmalloc((size_t)(count + 1) * sizeof *rules);
-    int n = 0, open = -1; /* open: index of the word with an open parenthesis */
-    for (int i = 0; i < count; i++) {
-        bool starts = open < 0 && words[i].len && words[i].ptr[0] == '(';
-        if (open < 0)
-            rules[n++] = sdsnewstr(words[i]);
-        else
-            rules[n - 1] = sdscatstr(sdscatlen(rules[n - 1], " ", 1), words[i]);
-        if (starts) open = i;
-        if (open >= 0 && words[i].len && words[i].ptr[words[i].len - 1] == ')') open = -1;
-    }
-    *merged = n;
-    *bad = open;
-    if (open < 0) return rules;
-    sdsfreesplitres(rules, n);
-    return NULL;
-}
-
-/* "(~a +get)" is parsed with quotes, and ends with the first word that ends with a parenthesis. */
-static sds aclUserCatSelector(const struct aclSelector *s, sds text) {
-    int n;
-    sds rules = aclSelectorCat(s, sdsempty());
-    sds *words = sdssplitlen(rules, sdslen(rules), " ", 1, &n);
-    for (int i = 0; i < n; i++) {
-        struct str word = sdsview(words[i]);
-        bool quote = memchr(word.ptr, '"', word.len) || memchr(word.ptr, '\'', word.len) ||
-                     (word.len && word.ptr[word.len - 1] == ')');
-        text = sdscat(text, i ? " " : " (");
-        text = quote ? sdscatrepr(text, word.ptr, word.len) : sdscatstr(text, word);
-    }
-    sdsfreesplitres(words, n);
-    sdsfree(rules);
-    return sdscat(text, ")");
-}
-
 sds aclUserCat(const struct aclUser *u, sds text) {
     text = sdscat(text, u->flags & USER_ON ? "on " : "off ");
     if (u->flags & USER_NOPASS) text = sdscat(text, "nopass ");
     for (int i = 0; i < u->password_count; i++) text = sdscatprintf(text, "#%s ", u->passwords[i]);
-    text = aclSelectorCat(u->selectors[0], text);
-    for (int i = 1; i < u->selector_count; i++) text = aclUserCatSelector(u->selectors[i], text);
-    return text;
+    text = aclRulesCat(&u->rules, text);
+    return u->role_count ? aclUserCatRoles(u, sdscat(text, " role=")) : text;
 }
 
 /* ---- The table ---- */
+
+void aclForEachUserLine(const char *before, void (*fn)(void *priv, sds line), void *priv) {
+    struct raxIterator it;
+    raxStart(&it, &acl_users);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        const struct aclUser *u = it.value;
+        sds line = aclUserCat(u, sdscatprintf(sdsempty(), "%s%s ", before, u->name));
+        fn(priv, line);
+        sdsfree(line);
+    }
+    raxStop(&it);
+}
 
 struct aclUser *aclFindUser(struct str name) {
     void *found;
@@ -312,6 +277,7 @@ struct aclUser *aclUserCreateDefault(void) {
     static const char *const rules[] = {"+@all", "~*", "&*", "on", "nopass"};
     struct aclUser *u = aclUserCreate(STR("default"));
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) aclUserApply(u, strOf(rules[i]));
+    aclUserCompile(u);
     return u;
 }
 
@@ -329,14 +295,20 @@ void aclUnlistedRemove(struct aclUser *u) {
     unlisted[i] = unlisted[--unlisted_count];
 }
 
-/* Calls fn for each user of the table until it returns false. */
-static void aclUserForEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
+/* Calls fn for each user of the table until it returns false, which is returned. */
+static bool aclUserForEachListed(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
     struct raxIterator it;
+    bool go_on = true;
     raxStart(&it, &acl_users);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
-        if (!fn(priv, it.value)) break;
-    }
+    for (bool more = raxSeek(&it, "^", STR("")); more && go_on; more = raxNext(&it))
+        go_on = fn(priv, it.value);
     raxStop(&it);
+    return go_on;
+}
+
+void aclForEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
+    bool go_on = aclUserForEachListed(fn, priv);
+    for (int i = 0; i < unlisted_count && go_on; i++) go_on = fn(priv, unlisted[i]);
 }
 
 static bool aclUserIsUnlimited(void *limits, struct aclUser *u) {
@@ -346,22 +318,20 @@ static bool aclUserIsUnlimited(void *limits, struct aclUser *u) {
 
 bool aclHasLimits(void) {
     bool limits = false;
-    aclUserForEachUser(aclUserIsUnlimited, &limits);
-    for (int i = 0; i < unlisted_count; i++) aclUserIsUnlimited(&limits, unlisted[i]);
+    aclForEachUser(aclUserIsUnlimited, &limits);
     return limits;
 }
 
-static bool aclUserRefreshUser(void *priv, struct aclUser *u) {
+static bool aclUserRefresh(void *priv, struct aclUser *u) {
     (void)priv;
-    for (int i = 0; i < u->selector_count; i++) aclSelectorRefresh(u->selectors[i]);
-    memset(u->head.memos, 0, sizeof u->head.memos);
-    aclUserNoteUnlimited(u);
+    aclRulesRefresh(&u->rules);
+    aclUserCompile(u);
     return true;
 }
 
 static void aclUserCommandsChanged(void) {
-    aclUserForEachUser(aclUserRefreshUser, NULL);
-    for (int i = 0; i < unlisted_count; i++) aclUserRefreshUser(NULL, unlisted[i]);
+    aclRolesRefresh(); /* first, since users are compiled from them */
+    aclForEachUser(aclUserRefresh, NULL);
 }
 
 struct ruleSearch {
@@ -370,20 +340,36 @@ struct ruleSearch {
 };
 static bool aclUserSearchRule(void *priv, struct aclUser *u) {
     struct ruleSearch *search = priv;
-    for (int i = 0; i < u->selector_count && !search->found; i++)
-        search->found = aclSelectorRuleAbout(u->selectors[i], search->command);
+    search->found = aclRulesAbout(&u->rules, search->command);
     return !search->found;
 }
 
 sds aclRuleAbout(struct str command) {
-    struct ruleSearch search = {.command = command};
-    aclUserForEachUser(aclUserSearchRule, &search);
+    struct ruleSearch search = {.command = command, .found = aclRolesRuleAbout(command)};
+    if (!search.found) aclUserForEachListed(aclUserSearchRule, &search);
     return search.found;
+}
+
+void aclUnlistedRenewRoles(void) {
+    for (int i = 0; i < unlisted_count; i++) {
+        struct aclUser *u = unlisted[i];
+        if (!u->role_count) continue;
+        struct aclUser *next = aclUserCopy(u);
+        aclUserDropRoles(next);
+        for (int k = 0; k < u->role_count; k++) {
+            struct aclRole *now = aclFindRole(sdsview(u->roles[k]->name));
+            if (now) aclUserAddRole(next, now);
+        }
+        aclUserCompile(next);
+        aclKillSubscribers(u, next);
+        aclUserReplace(u, next);
+    }
 }
 
 void aclUsersInit(void) {
     commandsOnChange(aclUserCommandsChanged);
     raxInit(&acl_users);
+    raxInit(&acl_roles);
     default_user = aclUserCreateDefault();
     nobody = aclUserCreate(STR("default"));
     raxInsert(&acl_users, STR("default"), default_user, NULL);
@@ -405,20 +391,21 @@ bool aclKillClients(const struct aclUser *u, const struct client *self) {
     return killed_self;
 }
 
-/* Returns whether `a` has a channel pattern that `b` does not have. */
-static bool aclUserLacksChannels(const struct aclUser *a, const struct aclUser *b) {
-    for (int i = 0; i < b->selector_count; i++) {
-        if (b->selectors[i]->flags & SELECTOR_ALL_CHANNELS) return false;
+static bool aclUserHaveChannel(struct aclSelector *const *selectors, int count, struct str pattern) {
+    for (int i = 0; i < count; i++) {
+        if (aclPatternsHave(&selectors[i]->channels, pattern, 0)) return true;
     }
-    for (int i = 0; i < a->selector_count; i++) {
-        const struct aclSelector *s = a->selectors[i];
-        if (s->flags & SELECTOR_ALL_CHANNELS) return true;
-        for (int j = 0; j < s->channels.count; j++) {
-            bool there = false;
-            for (int k = 0; k < b->selector_count && !there; k++) {
-                there = aclPatternsHave(&b->selectors[k]->channels, sdsview(s->channels.items[j].text), 0);
-            }
-            if (!there) return true;
+    return false;
+}
+
+bool aclLacksChannels(struct aclSelector *const *a, int a_count, struct aclSelector *const *b, int b_count) {
+    for (int i = 0; i < b_count; i++) {
+        if (b[i]->flags & SELECTOR_ALL_CHANNELS) return false;
+    }
+    for (int i = 0; i < a_count; i++) {
+        if (a[i]->flags & SELECTOR_ALL_CHANNELS) return true;
+        for (int k = 0; k < a[i]->channels.count; k++) {
+            if (!aclUserHaveChannel(b, b_count, sdsview(a[i]->channels.items[k].text))) return true;
         }
     }
     return false;
@@ -431,14 +418,26 @@ static bool aclUserPatternAllowed(const void *user, struct str name) {
     return aclChannelAllowed(user, name, true);
 }
 
+/* Closes a client that has a subscription which the user does not allow. */
+static void aclUserCheckSubscriber(struct client *c, const struct aclUser *u) {
+    if (!(c->flags & CLIENT_PUBSUB)) return;
+    bool allowed = pubsubAllAccepted(c, PUBSUB_CHANNEL, aclUserChannelAllowed, u) &&
+                   pubsubAllAccepted(c, PUBSUB_SHARD, aclUserChannelAllowed, u) &&
+                   pubsubAllAccepted(c, PUBSUB_PATTERN, aclUserPatternAllowed, u);
+    if (!allowed) clientClose(c);
+}
+
 void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now) {
-    if (!aclUserLacksChannels(u, now)) return;
+    if (!aclLacksChannels(u->grants, u->grant_count, now->grants, now->grant_count)) return;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (c->user != u || !(c->flags & CLIENT_PUBSUB)) continue;
-        bool allowed = pubsubAllAccepted(c, PUBSUB_CHANNEL, aclUserChannelAllowed, now) &&
-                       pubsubAllAccepted(c, PUBSUB_SHARD, aclUserChannelAllowed, now) &&
-                       pubsubAllAccepted(c, PUBSUB_PATTERN, aclUserPatternAllowed, now);
-        if (!allowed) clientClose(c);
+        if (c->user == u) aclUserCheckSubscriber(c, now);
+    }
+}
+
+void aclKillRoleSubscribers(const struct aclRole *role) {
+    listForEach(&clients, it) {
+        struct client *c = listEntry(it, struct client, node);
+        if (c->user && aclUserHasRole(c->user, role)) aclUserCheckSubscriber(c, c->user);
     }
 }

@@ -6,6 +6,7 @@
 
 extern const struct commandSpec commandsAcl[];
 
-commandProc aclCatCommand, aclDeluserCommand, aclDryrunCommand, aclGenpassCommand, aclGetuserCommand,
-    aclHelpCommand, aclListCommand, aclLoadCommand, aclLogCommand, aclSaveCommand, aclSetuserCommand,
-    aclUsersCommand, aclWhoamiCommand;
+commandProc aclCatCommand, aclDelroleCommand, aclDeluserCommand, aclDigestCommand, aclDryrunCommand,
+    aclGenpassCommand, aclGetroleCommand, aclGetuserCommand, aclHelpCommand, aclListCommand, aclLoadCommand,
+    aclLogCommand, aclRolesCommand, aclSaveCommand, aclSetroleCommand, aclSetuserCommand, aclUsersCommand,
+    aclWhoamiCommand;

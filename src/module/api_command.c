@@ -323,9 +323,10 @@ static const char *apiCommandAclObjection(struct module *m) {
         if (command->module != m || command->command->parent) continue;
         sds rule = aclRuleAbout(strOf(command->spec.name));
         if (!rule) continue;
-        serverLog(LL_WARNING,
-                  "Module %s is not unloaded because the ACL rule '%s' of a user names one of its commands",
-                  m->name, rule);
+        serverLog(
+            LL_WARNING,
+            "Module %s is not unloaded because the ACL rule '%s' of a user or role names one of its commands",
+            m->name, rule);
         sdsfree(rule);
         return "one or more ACL users reference commands from this module. Remove those ACL rules before "
                "unloading";

@@ -15,6 +15,13 @@ namespace eval since_9_1 {
         hotkeys-top-k hotkeys-window-seconds maxclients-reserved maxmemory-scripts priority-preemptive-poll-interval-us
         priority-subnets repl-compression repl-throttling-enabled tls-alt-cert-file tls-alt-key-file tls-alt-key-file-pass
     }
+    # Leaves the names of these commands out of a list.
+    proc unchanged {names} {
+        variable commands
+        return [lmap name $names { if {$name in $commands} continue; set name }]
+    }
+    # Leaves the field `roles` out of a reply of ACL GETUSER.
+    proc without_roles {user} { return [dict remove $user roles] }
     # Leaves what has changed out of a dict by the name of a command (command_facts.tcl).
     proc without_changed {facts} {
         variable commands

@@ -141,6 +141,9 @@ start_server {tags {acl external:skip} overrides {slowlog-log-slower-than 0}} {
         {acl setuser u >pw on}                                   {acl setuser (x) (x) (x)}
         {acl deluser u v}                                        {acl deluser (x) (x)}
         {acl getuser u}                                          {acl getuser (x)}
+        {acl setrole a >pw on}                                   {acl setrole (x) (x) (x)}
+        {acl delrole a b}                                        {acl delrole (x) (x)}
+        {acl getrole a}                                          {acl getrole (x)}
         {hello 2 auth us pw setname n}                           {hello 2 auth (x) (x) setname n}
         {auth us pw}                                             {auth (x) (x)}
     } {

@@ -98,12 +98,17 @@ with_modules {infos} {} {
         }
         r two.refuse 0
         r acl setuser bob +two.use
-        expect_log "Module two is not unloaded because the ACL rule '+two.use' of a user names one of its commands" {
+        expect_log "Module two is not unloaded because the ACL rule '+two.use' of a user or role names one of its commands" {
             assert_error "ERR Error unloading module: one or more ACL users reference commands from this module. Remove those ACL rules before unloading" {
                 r module unload two
             }
         }
         r acl deluser bob
+        if {$kind eq "ours"} { # 9.2 §5
+            r acl setrole reader "(-two.use)"
+            assert_error "ERR Error unloading module: one or more ACL users reference commands*" { r module unload two }
+            r acl delrole reader
+        }
         expect_log "Module 'two' is unloaded" { assert_equal OK [r module unload TWO] }
         expect_log "Module two could not be unloaded: no such module with that name" {
             assert_error "ERR Error unloading module: no such module with that name" { r module unload two }

@@ -1,6 +1,7 @@
 # Users and logging in through the module interface (tests/modules/users.c), beside the oracle.
 
 source -encoding utf-8 $::support/module.tcl
+source -encoding utf-8 $::support/since_9_1.tcl
 
 beside_modules {users states} {} {
     test {rules of a user of a module's own} {
@@ -23,7 +24,8 @@ beside_modules {users states} {} {
         both acl setuser alice on ~k +get
         both users.text alice
         both users.rule alice +set
-        both acl getuser alice
+        foreach kind {ours valkey} { set $kind [since_9_1::without_roles [r [at $kind] acl getuser alice]] }
+        assert_equal $valkey $ours
         both users.free own
         both users.text own
     }
@@ -232,6 +234,31 @@ beside_modules {users states} {} {
         assert_equal 0 [r [at ours] users.nohandle]
     }
 
+    # 9.2 §5, which the oracle does not have.
+    test {a user of a module's own may have roles} {
+        set ours [at ours]
+        r $ours acl setrole a +get ~a* &c
+        r $ours acl setrole b +set ~b*
+        r $ours users.create own
+        assert_equal {1 {Error in ACL SETUSER modifier 'role=a,x': The specified ACL role does not exist}} [r $ours users.rules own "on role=a,x"]
+        assert_equal {-1 2} [r $ours users.rule own role=x] "ENOENT"
+        assert_equal {0 0} [r $ours users.rules own "on role=a,b"]
+        assert_equal {on resetchannels -@all role=a,b} [r $ours users.text own]
+        proc may {args} { return [expr {[lindex [r [at ours] {*}$args] 0] == 0}] }
+        foreach {question allowed} {
+            {users.command own - get a} 1  {users.command own 0 set b 1} 1  {users.command own - set a 1} 0  {users.command own - del a} 0
+            {users.key own a1 16} 1  {users.key own c 16} 0  {users.prefix own a 16} 1  {users.prefix own c 16} 0  {users.channel own c 4} 1  {users.channel own d 4} 0
+        } {
+            assert_equal $allowed [may {*}$question] $question
+        }
+        r $ours acl setrole a -get resetkeys
+        foreach question {{users.command own - get a} {users.key own a1 16} {users.prefix own a 16}} { assert {![may {*}$question]} $question }
+        assert_error "ERR Role 'a' is assigned to one or more users*" { r $ours acl delrole a }
+        assert_equal {} [dict get [r $ours acl getrole a] users] "GETROLE lists users that ACL LIST lists"
+        r $ours users.free own
+        assert_equal 2 [r $ours acl delrole a b]
+    }
+
     test {unloading a module ends its users and logins} {
         foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.authacl alice }
         foreach kind {ours valkey} { set quiet_$kind [valkey_client [at $kind]]; [set quiet_$kind] auth alice allow }
@@ -248,5 +275,35 @@ beside_modules {users states} {} {
         catch { both auth alice allow }
         both auth alice secret
         both auth default x
+    }
+}
+
+set users_file [file join $::work_dir module_users.acl]
+write_file $users_file "role a +get ~a* &a +subscribe\nrole b +set ~b*\nuser default on nopass ~* &* +@all\n"
+
+with_modules {users} [list kinds ours overrides [list aclfile $users_file]] {
+    test {ACL LOAD: a module's own user keeps the roles that still exist, by name (9.2 §5)} {
+        r users.create own
+        r users.rules own "on role=a,b"
+        proc may {args} { return [expr {[lindex [r users.command own - {*}$args] 0] == 0}] }
+        set c [valkey_client]
+        $c users.auth own
+        set d [valkey_client]
+        $d users.auth own
+        $d subscribe a
+        r acl load
+        assert_equal {on resetchannels -@all role=a,b} [r users.text own]
+        assert_equal {1 1 0} [list [may get a] [may set b 1] [may set c 1]]
+        assert_equal {} [$c get a1]
+        write_file $users_file "role b +set ~c*\nrole other\n"
+        r acl load
+        assert_equal {on resetchannels -@all role=b} [r users.text own]
+        assert_equal {0 0 1} [list [may get a] [may set b 1] [may set c 1]]
+        assert_error "NOPERM*" { $c get a1 }
+        assert_error "*I/O error*" { $d ping }
+        assert_error "ERR Role 'b' *" { r acl delrole b other }
+        r users.free own
+        assert_equal 2 [r acl delrole b other]
+        foreach client [list $c $d] { catch { $client close } }
     }
 }

@@ -120,6 +120,11 @@ tags {external:skip} {
             assert_equal [list "ACL LOAD" $id default] [last_change]
             assert_equal 1 [r acl deluser bob nobody]
             assert_equal [list "ACL DELUSER bob" $id default] [last_change]
+            r acl setrole reader ~app:* "(+get %R~b)" +@read
+            assert_equal [list "ACL SETROLE reader ~app:* (+get %R~b) +@read" $id default] [last_change]
+            assert_error "*modifier*" { r acl setrole reader >secret-2 }
+            assert_equal 1 [r acl delrole nobody reader]
+            assert_equal [list "ACL DELROLE reader" $id default] [last_change]
             assert_no_match "*secret-*" [read_file [srv log]]
             assert_no_match "*$hash*" [read_file [srv log]]
         }
