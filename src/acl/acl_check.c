@@ -14,6 +14,7 @@
 #include "commands/cmd_grammar.h"
 #include "commands/cmd_pubsub.h"
 #include "commands/cmd_server.h"
+#include "commands/cmd_transactions.h"
 #include "data/keyspace/db.h"
 #include "registry/server_events.h"
 
@@ -91,6 +92,7 @@ static bool aclCheckEveryDbAllowed(const struct aclSelector *s) {
 static bool aclCheckDbsAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     commandProc *proc = q->cmd->spec->proc;
     if (q->cmd->flags & CMD_ALL_DBS) return aclCheckEveryDbAllowed(s);
+    if (proc == execCommand && q->argc == 1) return true; /* no conditions, so it reads nothing */
     if (proc == selectCommand) return aclCheckDbArgAllowed(s, q, 1, arg);
     if (proc == swapdbCommand) return aclCheckSwapAllowed(s, q, arg);
     if (proc == moveCommand && !aclCheckDbArgAllowed(s, q, 2, arg)) return false;
@@ -227,9 +229,14 @@ enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int 
     return furthest;
 }
 
+/* EXEC's conditions are about the database that is selected before the queue runs. */
+static int aclCheckDbOf(const struct client *c, const struct request *r) {
+    return r->cmd->spec->proc == execCommand ? c->db->id : aclDbOf(c);
+}
+
 bool aclMayRun(const struct client *c, const struct request *r) {
     int arg;
-    return aclIsUnlimited(c) || !aclCheck(c->user, r, aclDbOf(c), &arg);
+    return aclIsUnlimited(c) || !aclCheck(c->user, r, aclCheckDbOf(c, r), &arg);
 }
 
 bool aclMayReadAllKeys(const struct client *c) {
@@ -300,7 +307,7 @@ static void aclCheckNotifyDenial(struct client *c, const struct request *r, enum
 
 bool aclRefuses(struct client *c, const struct request *r, enum aclContext context) {
     int arg;
-    enum aclDenial denial = aclCheck(c->user, r, aclDbOf(c), &arg);
+    enum aclDenial denial = aclCheck(c->user, r, aclCheckDbOf(c, r), &arg);
     if (!denial) return false;
     aclLogAdd(c, denial, context, sdsview(c->user->name), aclCheckObjectOf(r, arg));
     aclCheckReplyRefusal(c, r, context, denial);

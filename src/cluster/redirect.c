@@ -284,10 +284,8 @@ static __attribute__((noinline)) enum admission redirectCheckRoute(struct client
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;
     route.queued = c->flags & CLIENT_MULTI && !exec;
-    if (exec)
-        redirectAddQueued(&route, c);
-    else
-        redirectAddRequest(&route, c, r);
+    redirectAddRequest(&route, c, r);
+    if (exec) redirectAddQueued(&route, c);
     enum verdict verdict = redirectDecide(c, r, &route);
     if (verdict == RUNS_HERE) return ADMITTED;
     const char *prefix = reply_error_prefix; /* no prefix of EXEC's own errors */

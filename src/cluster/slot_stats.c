@@ -56,11 +56,11 @@ static int slotStatsSlotOfRequest(const struct request *r) {
     return slot;
 }
 
-/* Returns the slot of a request; EXEC has the slot of the first queued command with keys. */
+/* Returns the slot of a request; EXEC has the slot of its conditions and of its queue. */
 static int slotStatsSlotOfCall(struct client *c, const struct request *r) {
-    int slot = -1;
+    int slot = slotStatsSlotOfRequest(r);
     const struct request *queued;
-    if (r->cmd->spec->proc != execCommand) return slotStatsSlotOfRequest(r);
+    if (r->cmd->spec->proc != execCommand) return slot;
     for (int i = 0; slot < 0 && (queued = multiQueued(c, i)); i++) slot = slotStatsSlotOfRequest(queued);
     return slot;
 }

@@ -59,8 +59,7 @@ static const struct rule {
 #undef n
 /* clang-format on */
 
-/* The start of an error that refuses EXEC itself, which ends the transaction. */
-static const char exec_refused[] = "EXECABORT Transaction discarded because of: ";
+const char admission_exec_refused[] = "EXECABORT Transaction discarded because of: ";
 
 bool (*admission_replay_writes)(const struct request *r);
 
@@ -111,7 +110,7 @@ static enum admission admissionRunList(struct client *c, struct request *r, enum
 enum admission admissionApplyAll(struct client *c, struct request *r, enum requestOrigin origin) {
     bool of_client = origin == ORIGIN_CLIENT; /* a script has no transaction that would end */
     if (!of_client || !r->cmd || r->cmd->spec->proc != execCommand) return admissionRunList(c, r, origin);
-    reply_error_prefix = exec_refused;
+    reply_error_prefix = admission_exec_refused;
     enum admission verdict = admissionRunList(c, r, origin);
     reply_error_prefix = NULL;
     return verdict;

@@ -81,6 +81,8 @@ extern bool (*admission_replay_writes)(const struct request *r);
 
 /* The checks that are called for usual requests, by origin, in order, each list ended by NULL. */
 extern admissionCheck *admission_usual[ORIGINS][RULES + 1];
+/* The start of an error that refuses EXEC itself, which ends the transaction. */
+extern const char admission_exec_refused[];
 enum admission admissionApplyAll(struct client *c, struct request *r, enum requestOrigin origin);
 bool admissionSkippedRulesAdmit(struct client *c, struct request *r, enum requestOrigin origin);
 /* Applies all rules for this origin in order, up to the first that does not admit the request. */

@@ -62,6 +62,8 @@ static struct hashtable *tables;
 static struct list watching; /* clients that watch keys */
 static size_t watched_keys;
 
+bool (*multi_conditions_hold)(struct client *c);
+
 static struct str multiWatchedKeyName(const void *entry) {
     const struct watchedKey *k = entry;
     return strN(k->bytes, k->len);
@@ -299,9 +301,10 @@ const struct request *multiQueued(const struct client *c, int i) {
     return c->multi->queue.at[i];
 }
 
-/* EXEC has the effects of the whole queue, and may only run where all of it may. */
+/* EXEC has the effects of the whole queue, and may only run where all of it may. Its conditions read keys. */
 uint64_t execFlags(const struct client *c, uint64_t flags) {
     static const uint64_t permissions = CMD_LOADING | CMD_STALE;
+    if (c->argc > 1) flags = (flags | CMD_READONLY) & ~permissions;
     if (!(c->flags & CLIENT_MULTI)) return flags;
     uint64_t does = c->multi->some_flags & (CMD_WRITE | CMD_READONLY | CMD_DENYOOM | CMD_MAY_REPLICATE);
     return (flags | does) & (c->multi->all_flags | ~permissions);
@@ -335,12 +338,21 @@ static void multiRunQueue(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_ERROR; /* errors of queued commands are not EXEC's */
 }
 
+/* Replies when the conditions do not hold. An error about them ends the transaction, as any error of EXEC. */
+static bool multiConditionsHold(struct client *c) {
+    if (c->argc == 1) return true;
+    reply_error_prefix = admission_exec_refused;
+    bool hold = multi_conditions_hold(c);
+    reply_error_prefix = NULL;
+    return hold;
+}
+
 static void multiExec(struct client *c) {
     if (c->flags & CLIENT_DIRTY_EXEC) {
         replyError(c, "EXECABORT Transaction discarded because of previous errors.");
     } else if (c->flags & CLIENT_DIRTY_CAS || multiWatchedKeyExpired(c)) {
         replyNullArray(c);
-    } else {
+    } else if (multiConditionsHold(c)) {
         multiReleaseKeys(c->multi); /* changes by the queue must not mark the client */
         multiRunQueue(c);
         propagateSuppress(c); /* the commands have been propagated, as one unit */

@@ -16,6 +16,10 @@
 /* Ends the transaction, if any, and forgets the watched keys. */
 void multiReset(struct client *c);
 
+/* Checks EXEC's conditions, which are arguments of c. False: one does not hold, and a null array or an error
+ * was replied. types/keys/exec_conditions.c fills it in. */
+extern bool (*multi_conditions_hold)(struct client *c);
+
 /* ---- About a client ---- */
 /* In MULTI: the database that is selected after the queued commands. */
 int multiSelectedDb(const struct client *c);

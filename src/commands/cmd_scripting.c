@@ -182,7 +182,7 @@ static const struct commandSpec scriptSubcommands[] = {
      .group = "scripting",
      .proc = scriptLoadCommand,
      .arity = 3,
-     .flags = CMD_NOSCRIPT | CMD_STALE,
+     .flags = CMD_NOSCRIPT | CMD_STALE | CMD_DENYOOM,
      .acl = ACL_SCRIPTING,
      .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
      .args = ARGS({.name = "script", .type = ARG_STRING})},

@@ -8,7 +8,7 @@ extern const struct commandSpec commandsServer[];
 
 commandProc bgrewriteaofCommand, bgsaveCommand, lastsaveCommand, saveCommand, commandCommand,
     commandCountCommand, commandDocsCommand, commandInfoCommand, commandListCommand, commandGetkeysCommand,
-    commandGetkeysandflagsCommand, commandHelpCommand, configGetCommand, configSetCommand,
+    commandGetkeysandflagsCommand, commandHelpCommand, configGetCommand, configInfoCommand, configSetCommand,
     configResetstatCommand, configRewriteCommand, configHelpCommand, dbsizeCommand, debugCommand,
     flushallCommand, flushdbCommand, infoCommand, memoryDoctorCommand, memoryHelpCommand,
     memoryMallocStatsCommand, memoryPurgeCommand, memoryStatsCommand, memoryUsageCommand, shutdownCommand,

@@ -159,6 +159,7 @@ static const struct commandArg zrangeArgs[] = {
      .flags = ARG_OPTIONAL,
      .args = zrangeArgs_limit},
     {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL},
+    {.name = "xx", .type = ARG_PURE_TOKEN, .token = "XX", .since = "9.2.0", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -167,6 +168,7 @@ static const struct commandArg zrangebylexArgs[] = {
     {.name = "min", .type = ARG_STRING},
     {.name = "max", .type = ARG_STRING},
     {.name = "limit", .type = ARG_BLOCK, .token = "LIMIT", .flags = ARG_OPTIONAL, .args = zrangeArgs_limit},
+    {.name = "xx", .type = ARG_PURE_TOKEN, .token = "XX", .since = "9.2.0", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -180,6 +182,7 @@ static const struct commandArg zrangebyscoreArgs[] = {
      .since = "2.0.0",
      .flags = ARG_OPTIONAL},
     {.name = "limit", .type = ARG_BLOCK, .token = "LIMIT", .flags = ARG_OPTIONAL, .args = zrangeArgs_limit},
+    {.name = "xx", .type = ARG_PURE_TOKEN, .token = "XX", .since = "9.2.0", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -206,6 +209,7 @@ static const struct commandArg zrevrangebylexArgs[] = {
     {.name = "max", .type = ARG_STRING},
     {.name = "min", .type = ARG_STRING},
     {.name = "limit", .type = ARG_BLOCK, .token = "LIMIT", .flags = ARG_OPTIONAL, .args = zrangeArgs_limit},
+    {.name = "xx", .type = ARG_PURE_TOKEN, .token = "XX", .since = "9.2.0", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -215,6 +219,7 @@ static const struct commandArg zrevrangebyscoreArgs[] = {
     {.name = "min", .type = ARG_DOUBLE},
     {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL},
     {.name = "limit", .type = ARG_BLOCK, .token = "LIMIT", .flags = ARG_OPTIONAL, .args = zrangeArgs_limit},
+    {.name = "xx", .type = ARG_PURE_TOKEN, .token = "XX", .since = "9.2.0", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -453,7 +458,7 @@ const struct commandSpec commandsSortedSet[] = {
      .complexity = "O(log n + m) for m members",
      .since = "1.2.0",
      .group = "sorted-set",
-     .history = HISTORY({"6.2.0", "`REV`, `BYSCORE`, `BYLEX` and `LIMIT`."}),
+     .history = HISTORY({"6.2.0", "`REV`, `BYSCORE`, `BYLEX` and `LIMIT`."}, {"9.2.0", "`XX`."}),
      .proc = zrangeCommand,
      .arity = -4,
      .flags = CMD_READONLY,
@@ -466,6 +471,7 @@ const struct commandSpec commandsSortedSet[] = {
      .complexity = "O(log n + m) for m members",
      .since = "2.8.9",
      .group = "sorted-set",
+     .history = HISTORY({"9.2.0", "`XX`."}),
      .proc = zrangebylexCommand,
      .arity = -4,
      .flags = CMD_READONLY,
@@ -478,7 +484,7 @@ const struct commandSpec commandsSortedSet[] = {
      .complexity = "O(log n + m) for m members",
      .since = "1.0.5",
      .group = "sorted-set",
-     .history = HISTORY({"2.0.0", "`WITHSCORES`."}),
+     .history = HISTORY({"2.0.0", "`WITHSCORES`."}, {"9.2.0", "`XX`."}),
      .proc = zrangebyscoreCommand,
      .arity = -4,
      .flags = CMD_READONLY,
@@ -562,6 +568,7 @@ const struct commandSpec commandsSortedSet[] = {
      .complexity = "O(log n + m) for m members",
      .since = "1.2.0",
      .group = "sorted-set",
+     .history = HISTORY({"9.2.0", "`XX`."}),
      .proc = zrevrangeCommand,
      .arity = -4,
      .flags = CMD_READONLY,
@@ -570,13 +577,15 @@ const struct commandSpec commandsSortedSet[] = {
      .args =
          ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "start", .type = ARG_INTEGER},
               {.name = "stop", .type = ARG_INTEGER},
-              {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL}),
+              {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL},
+              {.name = "xx", .type = ARG_PURE_TOKEN, .token = "XX", .since = "9.2.0", .flags = ARG_OPTIONAL}),
      .prefetch = PREFETCH_TAIL},
     {.name = "zrevrangebylex",
      .summary = "Members in a lexicographical range, backwards.",
      .complexity = "O(log n + m) for m members",
      .since = "2.8.9",
      .group = "sorted-set",
+     .history = HISTORY({"9.2.0", "`XX`."}),
      .proc = zrevrangebylexCommand,
      .arity = -4,
      .flags = CMD_READONLY,
@@ -589,7 +598,7 @@ const struct commandSpec commandsSortedSet[] = {
      .complexity = "O(log n + m) for m members",
      .since = "2.2.0",
      .group = "sorted-set",
-     .history = HISTORY({"2.1.6", "Either end may be left out of the range."}),
+     .history = HISTORY({"2.1.6", "Either end may be left out of the range."}, {"9.2.0", "`XX`."}),
      .proc = zrevrangebyscoreCommand,
      .arity = -4,
      .flags = CMD_READONLY,

@@ -4,6 +4,20 @@
 
 #include "commands/cmd_grammar.h"
 
+static const struct commandArg execArgs_value[] = {
+    {.name = "key", .type = ARG_STRING},
+    {.name = "value", .type = ARG_STRING},
+    {0},
+};
+
+static const struct commandArg execArgs_condition[] = {
+    {.name = "ifeq", .type = ARG_BLOCK, .token = "IFEQ", .args = execArgs_value},
+    {.name = "ifne", .type = ARG_BLOCK, .token = "IFNE", .args = execArgs_value},
+    {.name = "nx", .type = ARG_STRING, .token = "NX", .display = "key"},
+    {.name = "xx", .type = ARG_STRING, .token = "XX", .display = "key"},
+    {0},
+};
+
 const struct commandSpec commandsTransactions[] = {
     {.name = "discard",
      .summary = "Discard the queued commands and end the transaction.",
@@ -19,11 +33,18 @@ const struct commandSpec commandsTransactions[] = {
      .complexity = "That of the queued commands",
      .since = "1.2.0",
      .group = "transactions",
+     .history = HISTORY({"9.2.0", "Conditions on keys: `IFEQ`, `IFNE`, `NX` and `XX`."}),
      .proc = execCommand,
      .flags_of = execFlags,
-     .arity = 1,
+     .arity = -1,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SKIP_COMMANDLOG,
-     .acl = ACL_TRANSACTION},
+     .acl = ACL_TRANSACTION,
+     .getkeys = execGetKeys,
+     .args = ARGS({.name = "condition",
+                   .type = ARG_ONEOF,
+                   .since = "9.2.0",
+                   .flags = ARG_OPTIONAL | ARG_MULTIPLE,
+                   .args = execArgs_condition})},
     {.name = "multi",
      .summary = "Begin a transaction: commands are queued until EXEC.",
      .complexity = "O(1)",

@@ -8,3 +8,4 @@ extern const struct commandSpec commandsTransactions[];
 
 commandProc discardCommand, execCommand, multiCommand, unwatchCommand, watchCommand;
 commandFlagsOf execFlags;
+commandGetKeys execGetKeys;

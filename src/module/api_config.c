@@ -6,8 +6,9 @@
  *     CONFIG GET, REWRITE ◀── registry ◀── apiConfigGetText ◀── the module's getter
  *
  * The module owns the value, so the registry knows such a directive as a SPECIAL one. Conversion between
- * words and numbers is left to the registry by means of a second directive, `typed`, which is not registered
- * and whose variable is `value`. Only unsigned numbers and sets of words are converted here. */
+ * words and numbers is left to the registry by means of a second directive, `typed`, which is not registered,
+ * says what kind of value it is, and has the variable `value`. Only unsigned numbers and sets of words are
+ * converted here. */
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
@@ -299,7 +300,7 @@ static unsigned apiConfigRegistryFlags(unsigned flags) {
                 {VALKEYMODULE_CONFIG_HIDDEN, CONFIG_HIDDEN},
                 {VALKEYMODULE_CONFIG_PROTECTED, CONFIG_PROTECTED},
                 {VALKEYMODULE_CONFIG_DENY_LOADING, CONFIG_NOT_LOADING}};
-    unsigned result = flags & VALKEYMODULE_CONFIG_IMMUTABLE ? 0 : CONFIG_MODIFIABLE;
+    unsigned result = CONFIG_MODULE | (flags & VALKEYMODULE_CONFIG_IMMUTABLE ? 0 : CONFIG_MODIFIABLE);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         if (flags & same[i].flag) result |= same[i].registry;
     }
@@ -337,6 +338,7 @@ static int apiConfigFinish(struct moduleConfig *mc, ValkeyModuleConfigApplyFunc 
     mc->shown = (struct configDirective){.name = mc->name,
                                          .type = CONFIG_TYPE_SPECIAL,
                                          .flags = apiConfigRegistryFlags(mc->flags),
+                                         .like = &mc->typed,
                                          .short_name = mc->short_name,
                                          .def_string = zstrdup(def),
                                          .apply_with = apiConfigApplyFor(mc->module, apply, mc->priv),
@@ -396,6 +398,8 @@ int vmRegisterUnsignedNumericConfig(struct ValkeyModuleCtx *ctx, const char *nam
     if (!mc) return VALKEYMODULE_ERR;
     mc->unsigned_min = min;
     mc->unsigned_max = max;
+    mc->typed = (struct configDirective){
+        .type = CONFIG_TYPE_INT, .flags = CONFIG_UNSIGNED, .min = (int64_t)min, .max = (int64_t)max};
     mc->def.u = default_val;
     mc->get.u = getfn;
     mc->set.u = setfn;
@@ -408,6 +412,7 @@ int vmRegisterStringConfig(struct ValkeyModuleCtx *ctx, const char *name, const 
                            void *privdata) {
     struct moduleConfig *mc = apiConfigCreate(ctx, name, KIND_STRING, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
+    mc->typed = (struct configDirective){.type = CONFIG_TYPE_STRING};
     mc->def.s = default_val ? stringNew(strOf(default_val)) : NULL;
     mc->get.s = getfn;
     mc->set.s = setfn;
@@ -423,7 +428,10 @@ int vmRegisterEnumConfig(struct ValkeyModuleCtx *ctx, const char *name, int defa
     struct configEnum *names = zcalloc((size_t)num_enum_vals + 1, sizeof *names);
     for (int i = 0; i < num_enum_vals; i++)
         names[i] = (struct configEnum){zstrdup(enum_values[i]), int_values[i]};
-    mc->typed = (struct configDirective){.type = CONFIG_TYPE_ENUM, .var.e = &mc->value.e, .names = names};
+    mc->typed = (struct configDirective){.type = CONFIG_TYPE_ENUM,
+                                         .flags = flags & VALKEYMODULE_CONFIG_BITFLAGS ? CONFIG_MULTI_ARG : 0,
+                                         .var.e = &mc->value.e,
+                                         .names = names};
     mc->def.e = default_val;
     mc->get.e = getfn;
     mc->set.e = setfn;

@@ -40,6 +40,9 @@ enum {
     CONFIG_VOLATILE = 1 << 10,
     CONFIG_KEEP_LINES = 1 << 12,  /* CONFIG REWRITE leaves its lines as they are, and adds none */
     CONFIG_NOT_LOADING = 1 << 13, /* not by CONFIG SET while a dataset is loaded */
+    CONFIG_DEBUG = 1 << 14,       /* for those who debug the server */
+    CONFIG_MODULE = 1 << 15,      /* a module's */
+    CONFIG_UNSIGNED = 1 << 16,    /* min and max are uint64_t: for `like` only */
 };
 
 struct configEnum {
@@ -91,6 +94,9 @@ struct configDirective {
     /* For SPECIAL: sets it from words (argc >= 1; false changes nothing), and returns the value. */
     bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);
     sds (*get)(const struct configDirective *d);
+    /* For SPECIAL: has the type, the names and the limits that CONFIG INFO shows for this directive. NULL:
+     * there are none. */
+    const struct configDirective *like;
     /* For SPECIAL, may be NULL: its lines in a file, without the name. Words that are not the server's own
      * have to be quoted by sdscatword or configAppendWords, so that a value cannot add a line. */
     sds (*lines)(const struct configDirective *d);
@@ -117,6 +123,9 @@ struct configDirective {
     }
 #define CONFIG_SPECIAL(n, a, f, set_, get_, ap)                                                              \
     { .name = n, .alias = a, .type = CONFIG_TYPE_SPECIAL, .flags = f, .set = set_, .get = get_, .apply = ap }
+/* A SPECIAL directive whose value has words out of those of `k`, an enumeration. */
+#define CONFIG_WORDS(n, f, set_, get_, k)                                                                    \
+    { .name = n, .type = CONFIG_TYPE_SPECIAL, .flags = f, .set = set_, .get = get_, .like = k }
 
 /* Registers directives and sets every variable to its default. The array must stay valid. Panics on a
  * duplicate name. */

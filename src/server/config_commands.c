@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/num.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/client_log.h"
@@ -47,10 +48,15 @@ static int configCompareFound(const void *a, const void *b) {
     return strCmp(((const struct configFound *)a)->name, ((const struct configFound *)b)->name);
 }
 
+/* Finds what the patterns of a CONFIG command match, sorted by name. The caller frees list->found. */
+static void configFindAll(struct client *c, configFoundFn *add, struct configFoundList *list) {
+    configMatch(c->argv + 2, c->argc - 2, add, list);
+    if (list->count) qsort(list->found, list->count, sizeof *list->found, configCompareFound);
+}
+
 void configGetCommand(struct client *c) {
     struct configFoundList list = {0};
-    configMatch(c->argv + 2, c->argc - 2, configAddFound, &list);
-    if (list.count) qsort(list.found, list.count, sizeof *list.found, configCompareFound);
+    configFindAll(c, configAddFound, &list);
     replyMapLen(c, (int64_t)list.count);
     for (size_t i = 0; i < list.count; i++) {
         replyBulk(c, list.found[i].name);
@@ -58,6 +64,95 @@ void configGetCommand(struct client *c) {
         replyBulk(c, sdsview(text));
         sdsfree(text);
     }
+    zfree(list.found);
+}
+
+/* ---- CONFIG INFO ---- */
+
+static const char *const config_types[] = {
+    [CONFIG_TYPE_BOOL] = "bool", [CONFIG_TYPE_INT] = "numeric",     [CONFIG_TYPE_STRING] = "string",
+    [CONFIG_TYPE_ENUM] = "enum", [CONFIG_TYPE_SPECIAL] = "special",
+};
+
+enum { FLAG_IMMUTABLE = 1u << 30, FLAG_ALIAS = 1u << 29 }; /* beside CONFIG_... */
+static const struct {
+    unsigned flag;
+    const char *name;
+} config_flags[] = {
+    {FLAG_IMMUTABLE, "immutable"},        {CONFIG_SENSITIVE, "sensitive"}, {CONFIG_DEBUG, "debug"},
+    {CONFIG_MULTI_ARG, "multi-arg"},      {CONFIG_HIDDEN, "hidden"},       {CONFIG_PROTECTED, "protected"},
+    {CONFIG_NOT_LOADING, "deny-loading"}, {FLAG_ALIAS, "alias"},           {CONFIG_MODULE, "module"},
+    {CONFIG_VOLATILE, "volatile"},
+};
+#define CONFIG_FLAGS (sizeof config_flags / sizeof *config_flags)
+
+static void configReplyFlags(struct client *c, unsigned flags) {
+    int64_t n = 0;
+    for (size_t i = 0; i < CONFIG_FLAGS; i++) n += (flags & config_flags[i].flag) != 0;
+    replyArrayLen(c, n);
+    for (size_t i = 0; i < CONFIG_FLAGS; i++) {
+        if (flags & config_flags[i].flag) replyBulkCstr(c, config_flags[i].name);
+    }
+}
+
+static void configReplyLimit(struct client *c, const struct configDirective *kind, int64_t limit) {
+    char text[LONG_STR_SIZE];
+    size_t len = kind->flags & CONFIG_UNSIGNED ? ull2string(text, (uint64_t)limit) : ll2string(text, limit);
+    replyBulk(c, strN(text, len));
+}
+
+static void configReplyValues(struct client *c, const struct configDirective *kind) {
+    int64_t n = 0;
+    while (kind->names[n].name) n++;
+    replyBulkCstr(c, "values");
+    replyArrayLen(c, n);
+    for (int64_t i = 0; i < n; i++) replyBulkCstr(c, kind->names[i].name);
+}
+
+static void configReplyRange(struct client *c, const struct configDirective *kind) {
+    replyBulkCstr(c, "range");
+    replyArrayLen(c, 2);
+    configReplyLimit(c, kind, kind->min);
+    configReplyLimit(c, kind, kind->max);
+}
+
+/* Replies about a directive under one of its two names. */
+static void configReplyInfo(struct client *c, const struct configDirective *d, const char *name) {
+    const struct configDirective *kind = d->like ? d->like : d;
+    bool has_values = kind->type == CONFIG_TYPE_ENUM, has_range = kind->type == CONFIG_TYPE_INT;
+    unsigned flags = d->flags | (kind->flags & CONFIG_MULTI_ARG);
+    if (!(d->flags & CONFIG_MODIFIABLE)) flags |= FLAG_IMMUTABLE;
+    if (name == d->alias) flags |= FLAG_ALIAS;
+    replyMapLen(c, 3 + (d->alias != NULL) + has_values + has_range);
+    replyBulkCstr(c, "name");
+    replyBulkCstr(c, name);
+    replyBulkCstr(c, "type");
+    replyBulkCstr(c, config_types[kind->type]);
+    replyBulkCstr(c, "flags");
+    configReplyFlags(c, flags);
+    if (d->alias) {
+        replyBulkCstr(c, "alias");
+        replyBulkCstr(c, name == d->alias ? d->name : d->alias);
+    }
+    if (has_values) configReplyValues(c, kind);
+    if (has_range) configReplyRange(c, kind);
+}
+
+/* Returns the registered name for one that may be written otherwise. */
+static const char *configRegisteredName(const struct configDirective *d, struct str name) {
+    return strIs(name, d->name) ? d->name : d->alias;
+}
+
+static void configAddRegistered(void *priv, struct str name, const struct configDirective *d) {
+    configAddFound(priv, strOf(configRegisteredName(d, name)), d);
+}
+
+void configInfoCommand(struct client *c) {
+    struct configFoundList list = {0};
+    configFindAll(c, configAddRegistered, &list);
+    replyArrayLen(c, (int64_t)list.count);
+    for (size_t i = 0; i < list.count; i++)
+        configReplyInfo(c, list.found[i].directive, list.found[i].name.ptr);
     zfree(list.found);
 }
 
@@ -102,16 +197,10 @@ static bool configCheckChange(struct client *c, struct configPair *pairs, int i)
     return err == NULL;
 }
 
-/* Returns the registered name for one that may be written otherwise. */
-static const char *configRegisteredName(struct str name) {
-    const struct configDirective *d = configFind(name);
-    return strIs(name, d->name) ? d->name : d->alias;
-}
-
 static void configPublishChanges(const struct configPair *pairs, int count) {
     if (!serverEventWanted(SERVER_CONFIG)) return;
     const char **names = zmalloc((size_t)count * sizeof *names);
-    for (int i = 0; i < count; i++) names[i] = configRegisteredName(pairs[i].name);
+    for (int i = 0; i < count; i++) names[i] = configRegisteredName(configFind(pairs[i].name), pairs[i].name);
     serverEvent(SERVER_CONFIG, 0, &(struct eventConfig){names, count});
     zfree(names);
 }
@@ -205,6 +294,8 @@ void configHelpCommand(struct client *c) {
     static const char *lines[] = {
         "GET <pattern> [<pattern> ...]",
         "    Directives that match the patterns, with their values.",
+        "INFO <pattern> [<pattern> ...]",
+        "    What the directives that match the patterns are: type, flags, allowed values.",
         "SET <directive> <value> [<directive> <value> ...]",
         "    Change directives, all of them or none.",
         "RESETSTAT",

@@ -319,8 +319,8 @@ void crashRegister(void) {
         CONFIG_BOOL("crash-memcheck-enabled", NULL, CONFIG_MODIFIABLE, &memcheck_enabled, true, NULL),
         CONFIG_BOOL("use-exit-on-panic", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &use_exit_on_panic, false,
                     NULL),
-        CONFIG_STRING("debug-context", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &debug_context, "", NULL,
-                      NULL),
+        CONFIG_STRING("debug-context", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN | CONFIG_DEBUG, &debug_context,
+                      "", NULL, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }

@@ -94,6 +94,7 @@
 #include "server/watchdog.h"
 #include "types/hash/hash.h"
 #include "types/keys/dump.h"
+#include "types/keys/exec_conditions.h"
 #include "types/keys/generic.h"
 #include "types/keys/sort.h"
 #include "types/list/list.h"
@@ -239,7 +240,7 @@ static void (*const modules[])(void) = {
     aclInit,
     /* types */
     migrateInit, stringInit, listTypeInit, bitmapInit, hyperloglogInit, setInit, hashTypeInit, zsetInit,
-    geoInit, sortInit, streamInit, pathHashInit,
+    geoInit, sortInit, execConditionsInit, streamInit, pathHashInit,
     /* persist */
     snapshotInit,
     /* script */

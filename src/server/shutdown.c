@@ -50,22 +50,22 @@ static int64_t timeout_s; /* shutdown-timeout */
 
 static int on_sigint, on_sigterm; /* SHUTDOWN_*; 0: default */
 
-static const struct {
-    const char *name;
-    int flag;
-} option_names[] = {{"default", 0},
-                    {"save", SHUTDOWN_SAVE},
-                    {"nosave", SHUTDOWN_NOSAVE},
-                    {"now", SHUTDOWN_NOW},
-                    {"force", SHUTDOWN_FORCE},
-                    {"safe", SHUTDOWN_SAFE},
-                    {"failover", SHUTDOWN_FAILOVER}};
-#define OPTION_COUNT (sizeof option_names / sizeof *option_names)
+static const struct configEnum option_names[] = {
+    {"default", 0},
+    {"save", SHUTDOWN_SAVE},
+    {"nosave", SHUTDOWN_NOSAVE},
+    {"now", SHUTDOWN_NOW},
+    {"force", SHUTDOWN_FORCE},
+    {"safe", SHUTDOWN_SAFE},
+    {"failover", SHUTDOWN_FAILOVER},
+    {NULL, 0},
+};
+static const struct configDirective option_kind = {.type = CONFIG_TYPE_ENUM, .names = option_names};
 
 /* Returns the flag of an option, or -1. */
 static int shutdownOptionFlag(struct str name) {
-    for (size_t k = 0; k < OPTION_COUNT; k++) {
-        if (strIs(name, option_names[k].name)) return option_names[k].flag;
+    for (const struct configEnum *option = option_names; option->name; option++) {
+        if (strIs(name, option->name)) return option->value;
     }
     return -1;
 }
@@ -97,9 +97,8 @@ static bool shutdownSetOptions(const struct configDirective *d, int argc, const 
 static sds shutdownGetOptions(const struct configDirective *d) {
     int flags = *shutdownOptionVariable(d);
     sds s = sdsempty();
-    for (size_t k = 0; k < OPTION_COUNT; k++) {
-        if (flags & option_names[k].flag)
-            s = sdscatprintf(s, "%s%s", sdslen(s) ? " " : "", option_names[k].name);
+    for (const struct configEnum *option = option_names; option->name; option++) {
+        if (flags & option->value) s = sdscatprintf(s, "%s%s", sdslen(s) ? " " : "", option->name);
     }
     return sdslen(s) ? s : sdscat(s, option_names[0].name);
 }
@@ -318,10 +317,10 @@ static sds shutdownInfo(sds s) {
 void shutdownRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("shutdown-timeout", NULL, CONFIG_MODIFIABLE, &timeout_s, 10, 0, INT32_MAX, NULL),
-        CONFIG_SPECIAL("shutdown-on-sigint", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, shutdownSetOptions,
-                       shutdownGetOptions, NULL),
-        CONFIG_SPECIAL("shutdown-on-sigterm", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, shutdownSetOptions,
-                       shutdownGetOptions, NULL),
+        CONFIG_WORDS("shutdown-on-sigint", CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, shutdownSetOptions,
+                     shutdownGetOptions, &option_kind),
+        CONFIG_WORDS("shutdown-on-sigterm", CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, shutdownSetOptions,
+                     shutdownGetOptions, &option_kind),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     beforeSleepRegister(shutdownBeforeSleep);

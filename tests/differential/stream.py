@@ -118,6 +118,13 @@ class Pick(random.Random):
         return self.choice([b"9223372036854775807", b"9223372036854775", b"9223372036854776", b"abc", b"", b"1.0"])
 
 
+def is_new_in_9_2(args):
+    """9.1.2 refuses these words, or takes them otherwise: a fourth word of MOVE and SISMEMBER, a bound of scores without a number."""
+    words = [bytes(a).upper() for a in args]
+    by_score = words[0] in (b"ZCOUNT", b"ZRANGEBYSCORE", b"ZREVRANGEBYSCORE", b"ZREMRANGEBYSCORE") or b"BYSCORE" in words
+    return (words[0] in (b"MOVE", b"SISMEMBER") and len(words) > 3) or (by_score and any(w in (b"", b"(") for w in words[2:5]))
+
+
 def damage(pick, command):
     """Sometimes an argument is lost, doubled or turned into junk; servers must agree about that, too."""
     r = pick.random()
@@ -136,7 +143,7 @@ def damage(pick, command):
     else:
         args.append(pick.junk())
     # Every encoding of the oracle treats a negative offset differently.
-    if not any(bytes(word).upper() == b"LIMIT" and bytes(after)[:1] == b"-" for word, after in zip(args, args[1:])):
+    if not is_new_in_9_2(args) and not any(bytes(word).upper() == b"LIMIT" and bytes(after)[:1] == b"-" for word, after in zip(args, args[1:])):
         command.args = tuple(args)
 
 

@@ -417,6 +417,19 @@ start_server {tags {scripting}} {
         assert_error {NOSCRIPT *} { r script show $sha }
     }
 
+    test {SCRIPT LOAD needs memory (9.2 §3)} {
+        r script flush
+        set sha [sha_of {return 1}]
+        r config set maxmemory 1
+        assert_error {OOM command not allowed when used memory > 'maxmemory'.} { r script load {return 1} }
+        assert_equal 0 [r script exists $sha]
+        r multi
+        assert_error {OOM *} { r script load {return 1} }
+        assert_error {EXECABORT *} { r exec }
+        r config set maxmemory 0
+        assert_equal 1 [r script exists [r script load {return 1}]]
+    }
+
     test {a script's declared flags count before it runs} {
         r set k v
         set writes "#!lua\nreturn redis.call('set', 'k', 'w')"

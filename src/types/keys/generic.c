@@ -295,18 +295,33 @@ static struct db *genericArgDb(struct client *c, struct str arg) {
     return db;
 }
 
+/* Propagates MOVE ... REPLACE as commands that older servers know, too. */
+static void genericPropagateMove(struct client *c, int dbid, bool replaces) {
+    if (replaces) propagateNow(dbid, 2, (struct str[]){STR("DEL"), c->argv[1]});
+    propagateRewrite(c, 3, c->argv);
+}
+
 void moveCommand(struct client *c) {
     struct str key = c->argv[1];
+    bool replace = c->argc > 3;
+    if (replace && (c->argc > 4 || !strIs(c->argv[3], "replace"))) {
+        replySyntaxError(c);
+        return;
+    }
     struct db *to = genericArgDb(c, c->argv[2]);
     if (!to) return;
     if (to == c->db) {
         replyError(c, "ERR source and destination objects are the same");
         return;
     }
-    if (!lookupKeyWrite(c, key) || lookupKey(to, key, LOOKUP_WRITE | LOOKUP_NOTOUCH)) {
+    bool exists = lookupKeyWrite(c, key);
+    bool replaces = exists && lookupKey(to, key, LOOKUP_WRITE | LOOKUP_NOTOUCH);
+    if (!exists || (replaces && !replace)) {
         replyLongLong(c, 0);
         return;
     }
+    if (replaces) dbDelete(to, key);
+    if (replace) genericPropagateMove(c, to->id, replaces);
     genericMoveValue(c->db, key, to, key);
     keyMoved(c, c->db, key, "move_from", to, key, "move_to");
     replyLongLong(c, 1);

@@ -107,8 +107,13 @@ void smoveCommand(struct client *c) {
 
 void sismemberCommand(struct client *c) {
     struct object *o;
+    bool xx = c->argc > 3;
+    if (xx && (c->argc > 4 || !strIs(c->argv[3], "xx"))) {
+        replySyntaxError(c);
+        return;
+    }
     if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
-    replyLongLong(c, o && setContains(setOpen(o), c->argv[2]));
+    replyLongLong(c, o ? setContains(setOpen(o), c->argv[2]) : -xx);
 }
 
 void smismemberCommand(struct client *c) {

@@ -19,12 +19,11 @@ static const char err_lexrange[] = "ERR min or max not valid string range item";
 
 /* ---- Parsing ---- */
 
-/* Bounds are parsed more freely than scores: an empty one is 0, one that is too large is infinite. */
+/* Bounds are parsed more freely than scores: one that is too large is infinite. */
 static bool zsetRangeParseScoreBound(struct str s, double *score, bool *exclusive) {
     *exclusive = s.len && s.ptr[0] == '(';
     if (*exclusive) s = strN(s.ptr + 1, s.len - 1);
-    *score = 0;
-    return s.len == 0 || string2dSaturating(s, score);
+    return string2dSaturating(s, score);
 }
 
 bool zsetParseScoreRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {

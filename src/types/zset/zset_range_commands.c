@@ -35,6 +35,7 @@ void zlexcountCommand(struct client *c) {
 struct zrangeArgs {
     struct zsetRange range;
     bool withscores;
+    bool xx; /* a missing key is a null array instead of an empty one */
 };
 
 /* The properties that a command has by its name, and the options that it takes. */
@@ -51,6 +52,8 @@ static bool zsetRangeParseOptions(struct client *c, const struct zrangeForm *f, 
         struct str arg = c->argv[i];
         if (!f->store && strIs(arg, "withscores")) {
             a->withscores = true;
+        } else if (!f->store && strIs(arg, "xx")) {
+            a->xx = true;
         } else if (strIs(arg, "limit") && i + 2 < c->argc) {
             if (!argLongLong(c, c->argv[i + 1], &a->range.offset, NULL) ||
                 !argLongLong(c, c->argv[i + 2], &a->range.limit, NULL))
@@ -134,6 +137,8 @@ static void zsetRangeGeneric(struct client *c, const struct zrangeForm *f) {
         zsetRangeStoreRange(c, o, &a.range, &s);
     else if (s.count)
         zsetRangeReplyRange(c, zsetOpen(o), &s, &a);
+    else if (!o && a.xx)
+        replyNullArray(c);
     else
         replyArrayLen(c, 0);
 }

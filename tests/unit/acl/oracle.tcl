@@ -139,7 +139,7 @@ foreach {kind overrides} {standalone {} cluster {cluster-enabled yes cluster-dat
             set tried 0
             set denied 0
             foreach {words arity} [arities [r [at ours] command]] {
-                if {[r [at theirs] command info [join $words |]] eq {{}}} continue
+                if {[lindex [r [at theirs] command info [join $words |]] 0 1] ne $arity} continue ;# it is new, or 9.2 has changed it
                 set decisions [db_decisions [at theirs] $words $arity]
                 assert_equal $decisions [db_decisions [at ours] $words $arity] $words
                 incr tried

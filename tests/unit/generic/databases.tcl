@@ -35,6 +35,66 @@ start_server {tags {generic external:skip}} {
         assert_equal {1 -1} [list [in_db 1 get a] [in_db 1 ttl a]]
     }
 
+    test {MOVE REPLACE: the target is overwritten (9.2 §3)} {
+        fresh
+        r set a 1 ex 1000
+        in_db 1 rpush a x y
+        assert_equal 0 [r move a 1]
+        assert_equal 1 [r move a 1 Replace]
+        assert_equal {0 1} [list [r exists a] [in_db 1 get a]]
+        assert_range [in_db 1 ttl a] 990 1000
+        r hset a f v
+        assert_equal 1 [r move a 1 replace]
+        assert_equal {{f v} -1} [list [in_db 1 hgetall a] [in_db 1 ttl a]] "the expiry of the old one is gone"
+        assert_equal {0 {f v}} [list [r move a 1 replace] [in_db 1 hgetall a]] "nothing to move"
+        r hset b f v
+        assert_equal 1 [r move b 1 replace] "nothing to overwrite"
+        in_db 1 hpexpire a 100 fields 1 f
+        r set a string
+        assert_equal 1 [r move a 1 replace]
+        after 150
+        assert_equal string [in_db 1 get a] "expiring fields of the old one are forgotten"
+    }
+
+    test {MOVE REPLACE: errors} {
+        fresh
+        r set a 1
+        in_db 1 set a 2
+        foreach words {{a 1 nosuch} {a 1 replace replace} {a 1 {}} {a x nosuch}} { assert_error "ERR syntax error" {r move {*}$words} $words }
+        assert_error "ERR source and destination objects are the same" {r move a 0 replace}
+        assert_error "ERR DB index is out of range" {r move a 16 replace}
+        assert_equal {1 2} [list [r get a] [in_db 1 get a]]
+    }
+
+    test {MOVE REPLACE: watches of both keys, and those who wait for either} {
+        fresh
+        r set a 1
+        in_db 1 set a 2
+        foreach db {0 1} {
+            set w$db [valkey_client]
+            [set w$db] select $db
+            [set w$db] watch a
+        }
+        assert_equal 1 [r move a 1 replace]
+        foreach w [list $w0 $w1] {
+            $w multi
+            $w ping
+            assert_equal {} [$w exec]
+            $w close
+        }
+        in_db 1 xgroup create s g $ mkstream
+        set c [valkey_deferring_client]
+        $c select 1
+        $c read
+        $c xreadgroup group g me block 0 streams s >
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        r rpush s x
+        assert_equal 1 [r move s 1 replace]
+        assert_error "*" {$c read}
+        assert_equal 0 [s blocked_clients]
+        $c close
+    }
+
     test {MOVE: errors} {
         fresh
         r set a 1
@@ -43,6 +103,7 @@ start_server {tags {generic external:skip}} {
         assert_error "ERR DB index is out of range" {r move a -1}
         assert_error "ERR value is not an integer or out of range" {r move a x}
         assert_error "ERR wrong number of arguments for 'move' command" {r move a}
+        assert_error "ERR syntax error" {r move a 1 2}
     }
 
     test {MOVE: fields of a moved hash expire in its new database} {

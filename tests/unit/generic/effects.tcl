@@ -49,6 +49,10 @@ set effects {
     {set a 1} {copy a b} 1 {b} {copy_to b}
     {set a 1; set b 1} {copy a b replace} 1 {b} {copy_to b}
     {set a 1} {move a 3} 1 {a} {move_from a; move_to a}
+    {set a 1} {move a 3 replace} 1 {a} {move_from a; move_to a}
+    {select 3; set a 0; select 0; set a 1} {move a 3} 0 {} {}
+    {select 3; set a 0; select 0; set a 1} {move a 3 replace} 1 {a} {move_from a; move_to a}
+    {select 3; set a 0; select 0} {move a 3 replace} 0 {} {}
     {set a 1} {expire a 100} 1 {a} {expire a}
     {set a 1} {expire a -1} 1 {a} {expired a}
     {set a 1 ex 100} {persist a} 1 {a} {persist a}

@@ -68,7 +68,7 @@ start_server {tags {introspection}} {
     }
 
     test {COMMAND LIST filters} {
-        assert_equal {config|get config|help config|resetstat config|rewrite config|set} \
+        assert_equal {config|get config|help config|info config|resetstat config|rewrite config|set} \
             [lsort [r command list filterby pattern {CONFIG|*}]]
         set scripting [lsort [r command list filterby aclcat scripting]]
         assert {"eval" in $scripting && "script|load" in $scripting && "get" ni $scripting}

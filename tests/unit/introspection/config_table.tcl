@@ -271,6 +271,78 @@ start_server {tags {introspection external:skip}} {
         assert_equal {} $missing
     }
 
+    test {CONFIG INFO: what it says of each directive is what CONFIG SET accepts (9.2 §6)} {
+        r hello 3
+        set infos {}
+        foreach info [r config info *] { dict set infos [dict get $info name] $info }
+        r hello 2
+        assert_equal [lsort [dict keys [r config get *]]] [dict keys $infos] "as many as CONFIG GET shows, in order"
+        set wrong {}
+        dict for {names type} $table {
+            lassign [split $names |] name alias
+            set info [dict get $infos $name]
+            set rest [lassign $type kind low high]
+            set said [dict get $info type]
+            switch -- $kind {
+                bool { set expected {bool {} {}} }
+                text { set expected {string {} {}} }
+                enum { set expected [list enum [lrange $type 1 end] {}] }
+                int { set expected [list numeric {} [list $low $high]] }
+                memory { set expected [list numeric {} [list $low $::long_max]] }
+                default { set expected {} }
+            }
+            set shown [list $said [expr {[dict exists $info values] ? [dict get $info values] : {}}] [expr {[dict exists $info range] ? [dict get $info range] : {}}]]
+            if {$expected ne {} && $shown ne $expected} { lappend wrong "$name: $shown, not $expected" }
+            if {("immutable" in [dict get $info flags]) != ($type eq "immutable")} { lappend wrong "$name: immutable?" }
+            if {[dict exists $info range] && ![string match *% [config_get $name]]} {
+                lassign [dict get $info range] min max
+                if {[config_get $name] < $min || [config_get $name] > $max} { lappend wrong "$name: its value is not in $min .. $max" }
+            }
+            if {[dict exists $info values]} {
+                foreach word [config_get $name] { if {$word ni [dict get $info values]} { lappend wrong "$name: $word is none of its values" } }
+            }
+            if {"alias" in [dict get $info flags] || [dict exists $info alias] != ($alias ne "")} { lappend wrong "$name: alias?" }
+            if {$alias ne ""} {
+                set other [dict get $infos $alias]
+                dict set info name $alias
+                dict set info alias $name
+                if {[dict get $infos $name alias] ne $alias || [dict remove $other flags] ne [dict remove $info flags]} { lappend wrong "$alias: not as $name" }
+                if {[lsort [dict get $other flags]] ne [lsort [concat [dict get $info flags] alias]]} { lappend wrong "$alias: [dict get $other flags]" }
+            }
+        }
+        assert_equal {} $wrong
+    }
+
+    test {CONFIG INFO: shape and order} {
+        assert_equal {} [r config info nosuch]
+        assert_equal {{name maxmemory-samples type numeric flags {} range {1 64}}} [r config info maxmemory-samples]
+        assert_equal {{name maxmemory-clients type numeric flags {} range {-100 9223372036854775807}}} [r config info maxmemory-clients]
+        assert_equal {{name unixsocketperm type numeric flags immutable range {0 511}}} [r config info unixsocketperm]
+        assert_equal {{name appendfsync type enum flags {} values {everysec always no}}} [r config info APPENDfsync]
+        assert_equal {{name requirepass type string flags sensitive}} [r config info requirepass]
+        assert_equal {{name dir type special flags protected}} [r config info dir]
+        assert_equal {{name appendonly type bool flags deny-loading}} [r config info appendonly]
+        assert_equal {{name save type special flags multi-arg}} [r config info save]
+        assert_equal {{name debug-context type string flags {debug hidden}}} [r config info debug-context]
+        assert_equal {{name shutdown-on-sigint type enum flags multi-arg values {default save nosave now force safe failover}}} [r config info shutdown-on-sigint]
+        assert_equal {{name replicaof type special flags {immutable multi-arg} alias slaveof} {name slaveof type special flags {immutable multi-arg alias} alias replicaof}} \
+            [r config info slaveof replica?? repl*of SLAVEOF]
+        assert_equal {lua-time-limit slowlog-max-len} [lmap info [r config info slowlog-max-len LUA-TIME-LIMIT] { dict get $info name }]
+        assert_equal {} [lmap info [r config info *] { if {"hidden" ni [dict get $info flags]} continue; dict get $info name }]
+        assert_equal {} [r config info user rename-command loadmodule]
+        r hello 3
+        assert_equal {*1 %4 $4 name $17 maxmemory-samples $4 type $7 numeric $5 flags *0 $5 range *2 $1 1 $2 64} [wire config info maxmemory-samples]
+        r hello 2
+        assert_error "ERR wrong number of arguments for 'config|info' command" { r config info }
+        assert_match "*INFO <pattern>*" [r config help]
+    }
+
+    test {CONFIG INFO needs the right of an administrator} {
+        r acl setuser someone on nopass +@all -@admin
+        assert_match "*no permissions to run the 'config|info' command" [r acl dryrun someone config info *]
+        r acl deluser someone
+    }
+
     test {hidden directives are shown only by their full names} {
         set all [r config get *]
         foreach name $hidden {

@@ -48,6 +48,28 @@ with_modules {{configs vain}} {overrides {configs.number 77 configs.TEXT {two wo
         assert_equal {CONFIGS.number 77} [r config get CONFIGS.number]
     }
 
+    if {$kind eq "ours"} {
+        test {CONFIG INFO of each type (9.2 §6)} {
+            foreach {name expected} {
+                number {type numeric flags module range {-5 2000}}
+                bytes {type numeric flags module range {0 3145728}}
+                unsigned {type numeric flags module range {1 18446744073709551615}}
+                ubytes {type numeric flags module range {0 18446744073709551615}}
+                flag {type bool flags module}
+                fixed {type bool flags {immutable module}}
+                hidden {type bool flags {hidden module}}
+                guarded {type bool flags {protected module}}
+                not-loading {type bool flags {deny-loading module}}
+                text {type string flags module}
+                secret {type string flags {sensitive module}}
+                bits {type enum flags {multi-arg module} values {none one two four}}
+                word {type enum flags module values {none one two four ten}}
+            } {
+                assert_equal $expected [lrange [lindex [r config info configs.$name] 0] 2 end] $name
+            }
+        }
+    }
+
     test {CONFIG SET of each type} {
         foreach {name value notes} {
             number 77 {}

@@ -439,6 +439,19 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
+    test {replay: transactions with conditions, and MOVE ... REPLACE} {
+        assert_replays {
+            r set a 1; r set gone 1 px 1; after 5
+            r multi; r incr a; r exec ifeq a 1 nx none; r multi; r incr a; r exec ifeq a 1
+            r multi; r set b 1; r set c 1; r exec nx gone xx a ifne a 1; r multi; r set never 1; r exec nx a
+            r select 3; r set m old ex 1000; r set n old; r set e old px 1; r select 0; r mset m new n new o new e new; after 5
+            r move m 3 replace; r move n 3; r move o 3 replace; r move none 3 replace; r move e 3 REPLACE
+        }
+        set commands [string map [list \r {}] [exec cat {*}[glob [srv dir]/appendonlydir/*.incr.aof]]]
+        assert {![regexp {\*4\n\$4\nMOVE\n} [string toupper $commands]]} "older servers can read it"
+        assert {![regexp {\*([2-9])\n\$4\nEXEC\n} [string toupper $commands]]} "older servers can read it"
+    }
+
     test {replay: functions are loaded, replaced and deleted} {
         assert_replays {
             proc library {name value} { return "#!lua name=$name\nredis.register_function('f_$name', function() return $value end)" }

@@ -315,6 +315,21 @@ start_server {tags set} {
         assert_equal {1 2 3 4 5 6 7 8 9 10} [lsort -integer [r sdiff a many]]
     }
 
+    test {SISMEMBER XX tells a missing key from a missing member (9.2 §3)} {
+        make_set s a
+        r set str x
+        r del none
+        assert_equal {1 0 -1 0} [list [r sismember s a XX] [r sismember s b xx] [r sismember none a xx] [r sismember none a]]
+        foreach words {{s a nx} {none a xx xx} {s a {}} {none a xy} {s a xx nosuch}} { assert_error "ERR syntax error" {r sismember {*}$words} $words }
+        assert_error "WRONGTYPE*" {r sismember str a xx}
+        assert_error "ERR wrong number*" {r sismember s}
+        make_set s 1 2
+        assert_equal {1 0} [list [r sismember s 1 xx] [r sismember s x xx]]
+        r pexpire s 1
+        after 5
+        assert_equal -1 [r sismember s 1 xx]
+    }
+
     test "RESP3: sets are sets" {
         r hello 3
         make_set s a

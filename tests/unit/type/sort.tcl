@@ -340,6 +340,24 @@ start_server {tags {sort}} {
         assert_lessthan [cost sort z by nosort limit 50000 10] [expr {10 * $little}]
     }
 
+    test {no name of a destination hides it from GETKEYS and from rules about keys (9.2 §3)} {
+        r flushall
+        r rpush l 2 1
+        r acl setuser sorter reset on >p +@all ~l ~mine
+        foreach destination {by get store limit asc desc alpha BY Store mine other} {
+            foreach {rest result} {{} {1 2} {by nosort} {2 1} {get #} {1 2} {limit 0 1} 1 {asc} {1 2}} {
+                assert_equal [list l $destination] [r command getkeys sort l store $destination {*}$rest] "$destination $rest"
+                assert_equal [list l $destination] [r command getkeys sort l {*}$rest store nothing store $destination] "$destination $rest"
+                set allowed [expr {$destination eq "mine" ? "OK" : "*access the '$destination' key*"}]
+                assert_match $allowed [r acl dryrun sorter sort l store $destination {*}$rest] "$destination $rest"
+                r sort l store $destination {*}$rest
+                assert_equal $result [r lrange $destination 0 -1] "$destination $rest"
+                assert_equal 2 [r dbsize]
+                r del $destination
+            }
+        }
+    }
+
     test {large results} {
         r del l
         set numbers [lmap i [lrepeat 20000 0] { randomInt 1000000 }]

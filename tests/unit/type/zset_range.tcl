@@ -52,14 +52,53 @@ foreach {encoding limit} {listpack 128 large 0} {
 
         test "bounds of scores may be in any number format ($encoding)" {
             fill k 0 a 1 b 16 c
-            assert_equal {a b} [r zrangebyscore k "" 1]
-            assert_equal {b c} [r zrangebyscore k "(" 1e999]
             assert_equal {a b c} [r zrangebyscore k -1e999 (1e999]
             assert_equal {a} [r zrangebyscore k -1e-999 1e-999]
             foreach {min max} {x 1 1 x 1x 2 nan 1 1 (nan ((1 2 "1 " 2 [1 2 0 " 1" "( 1" 2 0 0x10 (0x1 2 "\t1" 2} {
                 assert_error "ERR min or max is not a float" { r zrangebyscore k $min $max } "$min $max"
                 assert_error "ERR min or max is not a float" { r zcount k $min $max } "$min $max"
             }
+        }
+
+        test "bounds of scores are not empty: 9.2 §3 ($encoding)" {
+            fill k 0 a 1 b 16 c
+            foreach {min max} {{} 1 0 {} ( 1 0 ( ( ( {} {}} {
+                foreach command [list [list zrangebyscore k $min $max] [list zrevrangebyscore k $max $min] [list zrange k $min $max byscore] \
+                    [list zcount k $min $max] [list zremrangebyscore k $min $max] [list zrangestore d k $min $max byscore]] {
+                    assert_error "ERR min or max is not a float" { r {*}$command } $command
+                }
+            }
+            assert_equal {3 0} [list [r zcard k] [r exists d]]
+            assert_equal {a b} [r zrangebyscore k (-0.5 1]
+        }
+
+        test "XX tells a missing key from an empty range: 9.2 §3 ($encoding)" {
+            fill k 0 a 1 b 2 c
+            r set text x
+            r del none
+            foreach {command bounds expected nothing} {
+                zrange {0 1} {a b} {5 6}  zrevrange {0 1} {c b} {5 6}
+                zrangebyscore {1 2} {b c} {8 9}  zrevrangebyscore {2 1} {c b} {9 8}
+                zrangebylex {- +} {a b c} {[x [y}  zrevrangebylex {+ -} {c b a} {[y [x}
+            } {
+                foreach resp {2 3} {
+                    r hello $resp
+                    assert_equal $expected [r $command k {*}$bounds xx] $command
+                    assert_equal [expr {$resp == 2 ? "*-1" : "_"}] [wire $command none {*}$bounds Xx] "$command, missing"
+                    assert_equal *0 [wire $command k {*}$nothing xx] "$command, empty"
+                    assert_equal *0 [wire $command none {*}$bounds] "$command without XX"
+                }
+                r hello 2
+                assert_error "WRONGTYPE*" { r $command text {*}$bounds xx }
+                assert_error "ERR syntax error" { r $command none {*}$bounds xy }
+            }
+            assert_equal {c 2 b 1} [r zrange k 2 1 byscore rev xx withscores]
+            assert_equal b [r zrangebyscore k 0 9 xx limit 1 1 xx]
+            assert_error "ERR syntax error" { r zrangestore d k 0 -1 xx }
+            fill k 0 a
+            r pexpire k 1
+            after 5
+            assert_equal *-1 [wire zrange k 0 -1 xx] "expired"
         }
 
         test "ZRANGE by member ($encoding)" {
