@@ -57,7 +57,7 @@ enum {
 
     /* waiting, with its input kept unparsed */
     CLIENT_BLOCKED = 1 << 13, /* blocking.h */
-    CLIENT_PAUSED = 1 << 14,  /* its command waits for the end of a pause (pause.h) */
+    CLIENT_PAUSED = 1 << 14,  /* its command waits for the end of a pause, or for its turn (throttle.h) */
 
     /* transaction (multi.c) */
     CLIENT_MULTI = 1 << 15,       /* in a transaction: commands are queued */
@@ -110,11 +110,13 @@ struct client {
     struct request *request; /* argv, argc and cmd mirror it (command/call.h); NULL: none runs */
     struct connection *conn; /* NULL: it has none */
     struct blockingState *blocked;
-    uint8_t resp;         /* 2 or 3 */
-    bool requeue : 1;     /* it can run again since its turn began: serve its input in the next */
-    bool bulk_sender : 1; /* it sends very much data: read in large pieces */
-    bool input_held : 1;  /* nothing is read from it: it cannot run, and has sent enough (turn.c) */
-    uint8_t errors_held;  /* in a module's call: enum heldErrors */
+    uint8_t resp;           /* 2 or 3 */
+    bool requeue : 1;       /* it can run again since its turn began: serve its input in the next */
+    bool bulk_sender : 1;   /* it sends very much data: read in large pieces */
+    bool throttled : 1;     /* CLIENT_PAUSED in the list of throttle.c */
+    bool throttle_turn : 1; /* throttle.c has woken it: its next command need not wait again */
+    bool input_held : 1;    /* nothing is read from it: it cannot run, and has sent enough (turn.c) */
+    uint8_t errors_held;    /* in a module's call: enum heldErrors */
 
     struct clientOutput out;
 
@@ -138,7 +140,7 @@ struct client {
     uint64_t wrote_at;
 
     struct listNode node;         /* all clients */
-    struct listNode paused_node;  /* CLIENT_PAUSED (pause.c) */
+    struct listNode paused_node;  /* CLIENT_PAUSED (pause.c, throttle.c) */
     struct client *next_to_close; /* CLIENT_CLOSE_ASAP */
 
     /* Parts of other modules; NULL: none. */

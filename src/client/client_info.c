@@ -43,7 +43,7 @@ static struct {
     {.letter = 'M', .flags = CLIENT_PRIMARY},
     {.letter = 'P', .flags = CLIENT_PUBSUB},
     {.letter = 'x', .flags = CLIENT_MULTI},
-    {.letter = 'b', .flags = CLIENT_BLOCKED | CLIENT_PAUSED},
+    {.letter = 'b', .flags = CLIENT_BLOCKED},
     {.letter = 't'},
     {.letter = 'R'},
     {.letter = 'B'},
@@ -58,6 +58,7 @@ static struct {
     {.letter = 'I', .flags = CLIENT_IMPORT_SOURCE},
     {.letter = 'i'},
     {.letter = 'E'},
+    {.letter = 'h'},
     {.letter = 'N'}, /* shows when no other letter does */
 };
 #define LETTER_COUNT (sizeof letters / sizeof *letters)

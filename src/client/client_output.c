@@ -44,6 +44,7 @@ struct outputLimit {
 static struct outputLimit limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
 static const struct outputLimit default_limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
 static const char *const class_names[CLIENT_CLASSES] = {"normal", "slave", "pubsub"};
+bool (*client_soft_excuse)(const struct client *c);
 static size_t over_soft; /* clients whose output is above the soft limit */
 
 /* ---- Limits ---- */
@@ -61,6 +62,10 @@ uint64_t clientOutputHardLimit(enum clientClass class) {
     return limits[class].hard;
 }
 
+uint64_t clientOutputSoftLimit(enum clientClass class) {
+    return limits[class].soft;
+}
+
 bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft_since_s) {
     const struct outputLimit *l = &limits[class];
     uint64_t least = class == CLIENT_CLASS_REPLICA ? client_stream->least_limit() : 0;
@@ -74,6 +79,15 @@ bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft
     return soft && now_s - *soft_since_s > l->soft_s;
 }
 
+/* Called for a client over its limits. since_s: since when it has been above the soft one; 0: it is not. */
+static bool clientOutputIsExcused(const struct client *c, size_t bytes, int64_t since_s) {
+    enum clientClass class = clientClassOf(c);
+    uint64_t hard = limits[class].hard;
+    if (class != CLIENT_CLASS_REPLICA || !client_soft_excuse || !since_s || (hard && bytes >= hard))
+        return false;
+    return cmd_time_ms / 1000 - since_s <= limits[class].soft_s + SOFT_EXCUSE_S && client_soft_excuse(c);
+}
+
 /* As in Redis, output that fits into a reply buffer does not count, so a client gets short replies with any
  * limit. More than that counts in full. A client that still has to log in gets no more than that. */
 static bool clientOverLimit(struct client *c, size_t pending) {
@@ -82,7 +96,7 @@ static bool clientOverLimit(struct client *c, size_t pending) {
     int64_t since_s = clientOutputSoftSince(c), before_s = since_s;
     bool over = clientOutputIsTooMuch(clientClassOf(c), bytes, &since_s);
     if (__builtin_expect(since_s != before_s, 0)) clientOutputNoteSoft(c, since_s);
-    return over;
+    return over && !clientOutputIsExcused(c, bytes, since_s);
 }
 
 static __attribute__((noinline)) void clientOutputCheckLimits(struct client *c, size_t pending) {

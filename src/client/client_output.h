@@ -11,6 +11,12 @@
 
 /* client-output-buffer-limit of a class, in bytes; 0: no limit. */
 uint64_t clientOutputHardLimit(enum clientClass class);
+/* Returns the soft limit of a class in bytes; 0: none. */
+uint64_t clientOutputSoftLimit(enum clientClass class);
+/* Returns whether a replica may stay above the soft limit for a while longer (SOFT_EXCUSE_S); NULL: none may.
+ */
+extern bool (*client_soft_excuse)(const struct client *c);
+#define SOFT_EXCUSE_S 120
 /* Returns whether so many bytes exceed the limits of this class. *soft_since_s belongs to the caller and is
  * kept between calls: since when the bytes have been above the soft limit; 0: they are not. */
 bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft_since_s);

@@ -53,6 +53,7 @@ static const struct rule {
     {RULE_BUSY,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "BUSY"},
     {RULE_MONITOR,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Replica can't interact with the keyspace"},
     {RULE_PAUSED,         { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: it waits until the pause ends"},
+    {RULE_THROTTLED,      { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: it waits for its turn"},
     {RULE_QUEUED,         { Y,   n,   n,      n,       n,    Y,     n,     n },   Y, "none: it waits for EXEC"},
 };
 #undef Y

@@ -46,6 +46,7 @@ enum admissionRule { /* in the order of the table */
                      RULE_BUSY,
                      RULE_MONITOR,
                      RULE_PAUSED,
+                     RULE_THROTTLED,
                      RULE_QUEUED,
                      RULES
 };

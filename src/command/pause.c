@@ -3,6 +3,7 @@
 #include "command/pause.h"
 
 #include "base/clock.h"
+#include "client/client_info.h"
 #include "client/reply.h"
 #include "command/admission.h"
 #include "command/blocking.h"
@@ -38,8 +39,13 @@ static void pauseSetTimer(void) {
     timer = aeCreateTimeEvent(server_el, next_ms > now_ms ? next_ms - now_ms : 0, pauseTimer, NULL);
 }
 
+/* A client that waits for its turn (throttle.h) has the flag, too. */
+static bool pauseHolds(const struct client *c) {
+    return c->flags & CLIENT_PAUSED && !c->throttled;
+}
+
 static void pauseRelease(struct client *c) {
-    if (!(c->flags & CLIENT_PAUSED)) return;
+    if (!pauseHolds(c)) return;
     c->flags &= ~(uint32_t)CLIENT_PAUSED;
     listRemove(&waiting, &c->paused_node);
 }
@@ -176,5 +182,6 @@ void pauseInit(void) {
     evictAddVeto(pauseFreezesData);
     dbAddExpiryVeto(pauseFreezesData);
     clientOnFree(pauseRelease);
+    clientInfoLetter('b', pauseHolds);
     infoRegister("clients", pauseClientsInfo);
 }

@@ -61,6 +61,7 @@ static struct infoSection sections[] = {
     {.name = "scriptingengines", .title = "Scripting Engines", .groups = INFO_LONG},
     {.name = "keyspace", .title = "Keyspace", .groups = INFO_ANY},
     {.name = "hotkeys", .title = "Hotkeys", .groups = INFO_LONG},
+    {.name = "throttling", .title = "Throttling", .groups = INFO_LONG},
     {.name = "sentinel", .title = "Sentinel", .groups = INFO_ANY, .absent = true},
     {.name = "debug", .title = "Debug"},
 };

@@ -240,17 +240,20 @@ static const char *const stats_fields[] = {
 };
 
 static const char *const debug_fields[] = {
-    "eventloop_duration_aof_sum",
-    "eventloop_duration_cron_sum",
-    "eventloop_duration_max",
-    "eventloop_cmd_per_cycle_max",
-    "io_threaded_reads_pending",
-    "io_threaded_writes_pending",
-    "forkless_current_item_ms",
-    "forkless_current_queue_length",
-    "forkless_queue_length_target",
-    "forkless_dbentries_queued",
-    "forkless_dbentries_processed",
+    "eventloop_duration_aof_sum",  "eventloop_duration_cron_sum",   "eventloop_duration_max",
+    "eventloop_cmd_per_cycle_max", "io_threaded_reads_pending",     "io_threaded_writes_pending",
+    "forkless_current_item_ms",    "forkless_current_queue_length", "forkless_queue_length_target",
+    "forkless_dbentries_queued",   "forkless_dbentries_processed",  "repl_throttle_more_events",
+    "repl_throttle_less_events",   "repl_throttle_current_clients", NULL,
+};
+
+static const char *const throttling_fields[] = {
+    "throttle_total_throttled_commands",
+    "throttle_repl_guardrail_secs",
+    "repl_throttle_rate",
+    "repl_throttle_activation_events",
+    "repl_throttle_below_guardrail_secs",
+    "repl_throttle_total_commands",
     NULL,
 };
 
@@ -305,10 +308,15 @@ static const struct {
     const char *section;
     const char *const *fields;
 } orders[] = {
-    {"server", server_fields}, {"clients", clients_fields},
-    {"memory", memory_fields}, {"persistence", persistence_fields},
-    {"stats", stats_fields},   {"debug", debug_fields},
-    {"cpu", cpu_fields},       {"replication", replication_fields},
+    {"server", server_fields},
+    {"clients", clients_fields},
+    {"memory", memory_fields},
+    {"persistence", persistence_fields},
+    {"stats", stats_fields},
+    {"debug", debug_fields},
+    {"cpu", cpu_fields},
+    {"replication", replication_fields},
+    {"throttling", throttling_fields},
 };
 
 const char *const *infoOrder(const char *section) {

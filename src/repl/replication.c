@@ -14,6 +14,7 @@
 #include "repl/link_wire.h"
 #include "repl/receive.h"
 #include "repl/repl_settings.h"
+#include "repl/repl_throttle.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
 
@@ -79,6 +80,7 @@ void replicationInit(void) {
     historyInit();
     replicasInit();
     fullSyncInit();
+    replThrottleInit();
     linkInit();
     receiveInit();
     failoverInit();

@@ -40,6 +40,7 @@
 #include "command/multi.h"
 #include "command/pause.h"
 #include "command/pubsub.h"
+#include "command/throttle.h"
 #include "command/tracking.h"
 #include "command/turn.h"
 #include "command/wait.h"
@@ -259,7 +260,7 @@ static void (*const modules[])(void) = {
 static void (*const modules_in_order[])(void) = {
     clientEvictInit, clientOutputInit, clientSessionInit,
     /* authInit before blockingInit: clients of a deleted user are closed before blocked ones are served. */
-    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, monitorInit, childInit,
+    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, throttleInit, monitorInit, childInit,
     /* evictAdmissionInit after blockingInit: clients' memory is counted after blocked ones were served. */
     evictAdmissionInit,
     /* aofInit before the others: the append-only file is written and synced before they check what is synced

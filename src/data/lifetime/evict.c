@@ -197,7 +197,7 @@ static size_t evictExemptBytes(void) {
 
 /* The main thread unlinks faster than the other thread frees: if bytes on their way were not subtracted, one
  * large value too many would evict all keys. */
-static bool evictOverLimit(void) {
+bool evictOverLimit(void) {
     size_t used = zmallocUsedMemory();
     if (used <= (size_t)maxmemory) return false;
     if (being_freed && !bioPending(BIO_LAZY_FREE)) being_freed = 0;

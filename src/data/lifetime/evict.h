@@ -22,6 +22,8 @@ void evictOnLimitChange(void (*fn)(void)); /* also called at evictStart */
 /* Whether more memory than `maxmemory` was in use, with nothing (more) to evict, when the running command
  * started. Scripts and transactions decide by this whether they may enlarge the data. */
 bool evictOutOfMemory(void);
+/* Returns whether more memory than `maxmemory` is in use now, except for what is exempt. */
+bool evictOverLimit(void);
 
 /* Registers memory that does not count against the limit, since evicting keys would only enlarge it: output
  * of replicas, the buffer of the append-only file. */

@@ -200,6 +200,7 @@ append table [subst {
     repl-diskless-sync-max-replicas {int 0 $int_max}
     repl-mptcp immutable
     repl-ping-replica-period|repl-ping-slave-period {int 1 $int_max}
+    repl-throttling-enabled bool
     repl-timeout {int 1 $int_max}
     replica-announce-ip|slave-announce-ip {text abc {a b}}
     replica-announce-port|slave-announce-port {int 0 65535}

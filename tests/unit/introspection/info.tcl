@@ -16,9 +16,9 @@ start_server {tags {introspection}} {
     test {INFO all and everything add the sections about commands} {
         foreach group {all everything} {
             set titles [info_titles $group]
-            assert_equal 17 [llength $titles]
+            assert_equal 18 [llength $titles]
             assert_equal {{# Server} {# TLS} {# Clients}} [lrange $titles 0 2]
-            assert_equal {{# Commandstats} {# Errorstats} {# Latencystats} {# Cluster} {# Cluster Info} {# Scripting Engines} {# Keyspace} {# Hotkeys}} \
+            assert_equal {{# Commandstats} {# Errorstats} {# Latencystats} {# Cluster} {# Cluster Info} {# Scripting Engines} {# Keyspace} {# Hotkeys} {# Throttling}} \
                 [lrange $titles 9 end]
         }
     }
