@@ -4,6 +4,32 @@
 
 #include "commands/cmd_grammar.h"
 
+static const struct commandArg xackdelArgs_mode[] = {
+    {.name = "keepref", .type = ARG_PURE_TOKEN, .token = "KEEPREF"},
+    {.name = "delref", .type = ARG_PURE_TOKEN, .token = "DELREF"},
+    {.name = "acked", .type = ARG_PURE_TOKEN, .token = "ACKED"},
+    {0},
+};
+
+static const struct commandArg xackdelArgs[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 1},
+    {.name = "group", .type = ARG_STRING},
+    {.name = "mode", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = xackdelArgs_mode},
+    {.name = "ids", .type = ARG_PURE_TOKEN, .token = "IDS"},
+    {.name = "numids", .type = ARG_INTEGER},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
+    {0},
+};
+
+static const struct commandArg xdelexArgs[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 1},
+    {.name = "mode", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = xackdelArgs_mode},
+    {.name = "ids", .type = ARG_PURE_TOKEN, .token = "IDS"},
+    {.name = "numids", .type = ARG_INTEGER},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
+    {0},
+};
+
 static const struct commandArg xaddArgs_trim_strategy[] = {
     {.name = "maxlen", .type = ARG_PURE_TOKEN, .token = "MAXLEN"},
     {.name = "minid", .type = ARG_PURE_TOKEN, .token = "MINID", .since = "6.2.0"},
@@ -312,6 +338,17 @@ const struct commandSpec commandsStream[] = {
      KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "group", .type = ARG_STRING},
                   {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
+    {.name = "xackdel",
+     .summary = "Mark entries as processed by a group, and delete them.",
+     .complexity = "O(n log p) with n IDs and p pending entries; with DELREF and ACKED times the groups",
+     .since = "9.2.0",
+     .group = "stream",
+     .proc = xackdelCommand,
+     .arity = -6,
+     .flags = CMD_WRITE | CMD_FAST,
+     .acl = ACL_STREAM,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = xackdelArgs},
     {.name = "xadd",
      .summary = "Append an entry; optionally trim the stream.",
      .complexity = "O(1), plus the entries trimmed",
@@ -363,6 +400,17 @@ const struct commandSpec commandsStream[] = {
      KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
                   {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
+    {.name = "xdelex",
+     .summary = "Delete entries with regard to the groups that may still need them.",
+     .complexity = "O(n log m) with n IDs and m nodes; with DELREF and ACKED times the groups",
+     .since = "9.2.0",
+     .group = "stream",
+     .proc = xdelexCommand,
+     .arity = -5,
+     .flags = CMD_WRITE | CMD_FAST,
+     .acl = ACL_STREAM,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = xdelexArgs},
     {.name = "xgroup",
      .summary = "Commands about consumer groups.",
      .complexity = "Depends on the subcommand",

@@ -167,7 +167,7 @@ static bool streamParseLimit(struct client *c, struct addArgs *a, int *i) {
 static bool streamCheckLimit(struct client *c, struct addArgs *a) {
     if (a->limit_given && !a->trim.kind)
         return replyError(c, "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
-    if (a->limit_given && !a->trim.approximate && !callReplays()) { /* Valkey propagates it */
+    if (a->limit_given && !a->trim.approximate && !callReplays()) { /* Valkey propagates it until 9.1 */
         return replyError(c, "ERR syntax error, LIMIT cannot be used without the special ~ option");
     }
     if (a->limit_given || !a->trim.approximate) return true;

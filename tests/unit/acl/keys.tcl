@@ -100,6 +100,8 @@ start_server {tags {acl external:skip}} {
         {getex X}                          {RW access update}  no  no
         {getdel X}                         {RW access delete}  no  no
         {delifeq X v}                      {RM delete}         no  yes
+        {xackdel X g ids 1 1}              {RW update}         no  yes
+        {xdelex X ids 1 1}                 {RW update}         no  yes
         {set X v}                          {OW update}         no  yes
         {set X get}                        {OW update}         no  yes
         {set X v get}                      {RW access update}  no  no

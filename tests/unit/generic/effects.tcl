@@ -193,6 +193,17 @@ set effects {
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xreadgroup group g a streams s >} 0 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g $} {xreadgroup group g a streams s >} 1 {} {xgroup-createconsumer s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xack s g 1-1 2-1 3-1} 2 {} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xackdel s g ids 3 1-1 2-1 3-1} 2 {s} {xdel s}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xackdel s g delref ids 2 1-1 2-1} 2 {s} {xdel s}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xackdel s g acked ids 2 1-1 2-1} 2 {} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >; xdel s 1-1} {xackdel s g ids 1 1-1} 1 {} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >; xdel s 1-1} {xackdel s g delref ids 1 1-1} 1 {s} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xackdel s g ids 1 3-1} 0 {} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xdelex s ids 3 1-1 2-1 3-1} 2 {s} {xdel s}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xdelex s delref ids 2 1-1 3-1} 1 {s} {xdel s}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >; xdel s 1-1} {xdelex s delref ids 2 1-1 3-1} 1 {s} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >; xdel s 1-1} {xdelex s ids 2 1-1 3-1} 0 {} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xdelex s acked ids 2 1-1 2-1} 0 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xclaim s g b 0 1-1 2-1} 3 {} {xgroup-createconsumer s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xclaim s g a 0 1-1 2-1} 2 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xdel s 1-1} {xclaim s g a 0 1-1 2-1} 2 {} {}

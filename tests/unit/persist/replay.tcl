@@ -347,6 +347,26 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
+    test {replay: entries that are deleted with regard to groups (9.2 §2)} {
+        assert_replays {
+            for {set i 1} {$i <= 30} {incr i} { r xadd s $i-1 f $i }
+            foreach {group count} {g 25 h 20 i 10} { r xgroup create s $group 0; r xreadgroup group $group c count $count streams s > }
+            r xdel s 1-1 2-1
+            assert_equal {1 1 -1} [r xackdel s g ids 3 1-1 3-1 30-1]
+            assert_equal {1 1} [r xackdel s g delref ids 2 2-1 4-1]
+            assert_equal {2 2} [r xackdel s g acked ids 2 5-1 22-1]
+            r xack s h 6-1; r xack s i 6-1
+            assert_equal {1} [r xackdel s g acked ids 1 6-1]
+            assert_equal {1 -1} [r xdelex s ids 2 7-1 99]
+            assert_equal {-1 1} [r xdelex s delref ids 2 7-1 8-1]
+            assert_equal {2 2} [r xdelex s acked ids 2 9-1 30-1]
+            r xgroup destroy s i; r xack s g 15-1; r xack s h 15-1
+            assert_equal {1 2} [r xdelex s acked ids 2 15-1 16-1]
+            r multi; r xdelex s delref ids 3 10-1 11-1 12-1; r xackdel s g keepref ids 1 13-1; r exec
+            r eval {server.call('XDELEX', KEYS[1], 'DELREF', 'IDS', 2, '13-1', '14-1')} 1 s
+        }
+    }
+
     test {replay: groups, what is pending in them, and for how long} {
         assert_replays {
             for {set i 1} {$i <= 20} {incr i} { r xadd s $i-1 f $i }

@@ -44,7 +44,7 @@ tags {external:skip} {
             }
         }
 
-        test {XADD keeps its options, and what is approximate becomes exact} {
+        test {XADD keeps its options, and what is approximate becomes exact, without LIMIT (9.2 §3)} {
             r config set stream-node-max-entries 2
             assert_equal {{xadd s 1-1 a b}} [written xadd s 1-1 a b]
             assert_equal {{xadd s 2-0 a b}} [written xadd s 2-* a b]
@@ -58,6 +58,8 @@ tags {external:skip} {
             assert_equal {{xadd s MINID = 5-0 8-0 n 8}} [written xadd s MINID ~ 6 8-* n 8]
             r xadd s 9-0 n 9
             assert_equal {{XTRIM s MAXLEN = 3}} [written xtrim s maxlen ~ 2]
+            foreach id {1 2 3 4} { r xadd t $id-0 n $id }
+            assert_equal {{XTRIM t MAXLEN = 2}} [written xtrim t maxlen ~ 1 limit 2]
         }
 
         test {SPOP is propagated as SREM, and as UNLINK or DEL when the set becomes empty} {
@@ -100,7 +102,7 @@ tags {external:skip} {
         }
     }
 
-    test {Valkey's files may have LIMIT in an exact trimming} {
+    test {files of Valkey before 9.2 may have LIMIT in an exact trimming} {
         set text [aof_text {SELECT 0} {XADD s 1-0 a b} {XADD s 2-0 a b} {XADD s NOMKSTREAM MAXLEN = 2 LIMIT 5 3-0 a b} \
             {XTRIM s MINID = 3-0 LIMIT 10}]
         aof_with_files [aof_one_file $text] {} {
