@@ -66,12 +66,13 @@ int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, u
     return count;
 }
 
-/* SET only reads the old value with GET or IFEQ. */
+/* SET only reads the old value with GET, IFEQ or IFNE. */
 int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
     unsigned flags = KEY_OW | KEY_UPDATE;
     for (int i = 3; i < argc; i++) {
-        if (strIs(argv[i], "get") || strIs(argv[i], "ifeq")) flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
+        if (strIs(argv[i], "get") || strIs(argv[i], "ifeq") || strIs(argv[i], "ifne"))
+            flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
     }
     return keyRefsAdd(keys, 0, 1, 1, 1, flags);
 }

@@ -10,12 +10,57 @@ static const struct commandArg appendArgs[] = {
     {0},
 };
 
+static const struct commandArg delexArgs_condition_predicate[] = {
+    {.name = "ifeq", .type = ARG_PURE_TOKEN, .token = "IFEQ"},
+    {.name = "ifne", .type = ARG_PURE_TOKEN, .token = "IFNE"},
+    {0},
+};
+
+static const struct commandArg delexArgs_condition[] = {
+    {.name = "predicate", .type = ARG_ONEOF, .args = delexArgs_condition_predicate},
+    {.name = "value", .type = ARG_STRING},
+    {0},
+};
+
 static const struct commandArg getexArgs_expiration[] = {
     {.name = "seconds", .type = ARG_INTEGER, .token = "EX"},
     {.name = "milliseconds", .type = ARG_INTEGER, .token = "PX"},
     {.name = "unix-time-seconds", .type = ARG_UNIX_TIME, .token = "EXAT"},
     {.name = "unix-time-milliseconds", .type = ARG_UNIX_TIME, .token = "PXAT"},
     {.name = "persist", .type = ARG_PURE_TOKEN, .token = "PERSIST"},
+    {0},
+};
+
+static const struct commandArg increxArgs_condition[] = {
+    {.name = "nx", .type = ARG_PURE_TOKEN, .token = "NX"},
+    {.name = "xx", .type = ARG_PURE_TOKEN, .token = "XX"},
+    {0},
+};
+
+static const struct commandArg increxArgs_expiration[] = {
+    {.name = "ex", .type = ARG_INTEGER, .token = "EX"},
+    {.name = "px", .type = ARG_INTEGER, .token = "PX"},
+    {.name = "unix-time-seconds", .type = ARG_UNIX_TIME, .token = "EXAT"},
+    {.name = "unix-time-milliseconds", .type = ARG_UNIX_TIME, .token = "PXAT"},
+    {.name = "persist", .type = ARG_PURE_TOKEN, .token = "PERSIST"},
+    {0},
+};
+
+static const struct commandArg increxArgs_value[] = {
+    {.name = "byint", .type = ARG_INTEGER, .token = "BYINT"},
+    {.name = "byfloat", .type = ARG_DOUBLE, .token = "BYFLOAT"},
+    {0},
+};
+
+static const struct commandArg increxArgs[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = increxArgs_condition},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = increxArgs_expiration},
+    {.name = "enx", .type = ARG_PURE_TOKEN, .token = "ENX", .flags = ARG_OPTIONAL},
+    {.name = "value", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = increxArgs_value},
+    {.name = "lbound", .type = ARG_STRING, .token = "LBOUND", .flags = ARG_OPTIONAL},
+    {.name = "ubound", .type = ARG_STRING, .token = "UBOUND", .flags = ARG_OPTIONAL},
+    {.name = "saturate", .type = ARG_PURE_TOKEN, .token = "SATURATE", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -69,6 +114,11 @@ static const struct commandArg setArgs_condition[] = {
      .token = "IFEQ",
      .since = "8.1.0",
      .summary = "Only if this is the current value."},
+    {.name = "comparison-value",
+     .type = ARG_STRING,
+     .token = "IFNE",
+     .since = "9.2.0",
+     .summary = "Only if this is not the current value."},
     {0},
 };
 
@@ -125,6 +175,18 @@ const struct commandSpec commandsString[] = {
      KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
      .args =
          ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "decrement", .type = ARG_INTEGER})},
+    {.name = "delex",
+     .summary = "Delete a string if it has, or has not, the given value.",
+     .complexity = "O(n) in the length of the value",
+     .since = "9.2.0",
+     .group = "string",
+     .proc = delexCommand,
+     .arity = 4,
+     .flags = CMD_WRITE | CMD_FAST,
+     .acl = ACL_STRING,
+     KEYS({.flags = KEY_RM | KEY_DELETE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "condition", .type = ARG_BLOCK, .args = delexArgs_condition})},
     {.name = "delifeq",
      .summary = "Delete a string if it has the given value.",
      .complexity = "O(1)",
@@ -228,6 +290,17 @@ const struct commandSpec commandsString[] = {
      KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
      .args =
          ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "increment", .type = ARG_DOUBLE})},
+    {.name = "increx",
+     .summary = "Add to the number at a key, within bounds, and set its expiry.",
+     .complexity = "O(1)",
+     .since = "9.2.0",
+     .group = "string",
+     .proc = increxCommand,
+     .arity = -2,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
+     .acl = ACL_STRING,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = increxArgs},
     {.name = "lcs",
      .summary = "The longest text common to two strings, bytes left out of both.",
      .complexity = "O(n * m) in the lengths of the two",
@@ -311,7 +384,7 @@ const struct commandSpec commandsString[] = {
      .group = "string",
      .history = HISTORY({"2.6.12", "`EX`, `PX`, `NX` and `XX`."}, {"6.0.0", "`KEEPTTL`."},
                         {"6.2.0", "`GET`, `EXAT` and `PXAT`."}, {"7.0.0", "`NX` together with `GET`."},
-                        {"8.1.0", "`IFEQ`."}),
+                        {"8.1.0", "`IFEQ`."}, {"9.2.0", "`IFNE`."}),
      .proc = setCommand,
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM,

@@ -6,9 +6,9 @@
 
 extern const struct commandSpec commandsString[];
 
-commandProc appendCommand, decrCommand, decrbyCommand, delifeqCommand, getCommand, getdelCommand,
-    getexCommand, getrangeCommand, getsetCommand, incrCommand, incrbyCommand, incrbyfloatCommand, lcsCommand,
-    mgetCommand, msetexCommand, msetCommand, msetnxCommand, psetexCommand, setCommand, setexCommand,
-    setnxCommand, setrangeCommand, strlenCommand, substrCommand;
+commandProc appendCommand, decrCommand, decrbyCommand, delexCommand, delifeqCommand, getCommand,
+    getdelCommand, getexCommand, getrangeCommand, getsetCommand, incrCommand, incrbyCommand,
+    incrbyfloatCommand, increxCommand, lcsCommand, mgetCommand, msetexCommand, msetCommand, msetnxCommand,
+    psetexCommand, setCommand, setexCommand, setnxCommand, setrangeCommand, strlenCommand, substrCommand;
 
 commandGetKeys setGetKeys;

@@ -258,13 +258,24 @@ static const struct objectType string_type = {
 
 /* ---- SET and GET ---- */
 
+/* From SET_IFEQ on the value is compared. */
+enum setCondition { SET_ALWAYS, SET_NX, SET_XX, SET_IFEQ, SET_IFNE };
+
 struct setOptions {
-    bool nx, xx, get, ifeq;
+    enum setCondition condition;
+    bool get;
     struct str compare;
     enum expiryKind ttl;
     struct str ttl_arg;
     int64_t when_ms; /* value of ttl_arg, if there is one */
 };
+
+static enum setCondition stringSetConditionOf(struct str word) {
+    if (strIs(word, "nx")) return SET_NX;
+    if (strIs(word, "xx")) return SET_XX;
+    if (strIs(word, "ifeq")) return SET_IFEQ;
+    return strIs(word, "ifne") ? SET_IFNE : SET_ALWAYS;
+}
 
 /* `many`: parses for MSETEX, which has fewer options. */
 static bool stringParseSetOptions(struct client *c, int from, bool many, struct setOptions *opt) {
@@ -272,13 +283,13 @@ static bool stringParseSetOptions(struct client *c, int from, bool many, struct 
         struct str arg = c->argv[i];
         enum expiryKind ttl = expiryKindOf(arg);
         bool more = i + 1 < c->argc;
-        if (strIs(arg, "nx") && !opt->xx && !opt->ifeq)
-            opt->nx = true;
-        else if (strIs(arg, "xx") && !opt->nx && !opt->ifeq)
-            opt->xx = true;
-        else if (strIs(arg, "ifeq") && !many && more && !opt->nx && !opt->xx && !opt->ifeq) {
-            opt->ifeq = true;
-            opt->compare = c->argv[++i];
+        enum setCondition condition = stringSetConditionOf(arg);
+        if (condition) {
+            bool compares = condition >= SET_IFEQ;
+            bool again = opt->condition == condition && !compares;
+            if ((opt->condition && !again) || (compares && (many || !more))) return replySyntaxError(c);
+            opt->condition = condition;
+            if (compares) opt->compare = c->argv[++i];
         } else if (strIs(arg, "get") && !many)
             opt->get = true;
         else if (strIs(arg, "keepttl") && (opt->ttl == EXPIRY_NONE || opt->ttl == EXPIRY_KEEP))
@@ -322,11 +333,12 @@ static void stringReply(struct client *c, struct object *o) {
 }
 
 static bool stringSetAllowed(const struct setOptions *opt, const struct object *o) {
-    if (opt->nx) return !o;
-    if (opt->xx) return o;
-    if (!opt->ifeq) return true;
+    if (opt->condition == SET_ALWAYS) return true;
+    if (opt->condition == SET_NX) return !o;
+    if (opt->condition == SET_XX) return o;
     char buf[LONG_STR_SIZE];
-    return o && strEq(stringView(o, buf), opt->compare);
+    bool equal = o && strEq(stringView(o, buf), opt->compare);
+    return equal == (opt->condition == SET_IFEQ);
 }
 
 /* Propagates without the words GET, as nobody reads the reply. */
@@ -342,15 +354,19 @@ static void stringPropagateWithoutGet(struct client *c) {
 }
 
 /* Called before the value is stored, which may take the argument over. A time as PXAT means the same
- * at any time. */
+ * at any time. IFNE has held, and servers before 9.2 do not know it. */
 static void stringPropagateSet(struct client *c, const struct setOptions *opt, int vi) {
-    if (!propagateWanted() || opt->ttl == EXPIRY_PXAT) return;
+    bool ifne = opt->condition == SET_IFNE;
+    if (!propagateWanted() || (opt->ttl == EXPIRY_PXAT && !ifne)) return;
     if (opt->ttl >= EXPIRY_EX) {
         char ms[LONG_STR_SIZE];
         bool plain = c->argc == 5; /* no other options: only the time differs */
         propagateRewrite(c, 5,
                          (struct str[]){plain ? c->argv[0] : STR("SET"), c->argv[1], c->argv[vi], STR("PXAT"),
                                         strN(ms, ll2string(ms, opt->when_ms))});
+    } else if (ifne) {
+        propagateRewrite(c, opt->ttl == EXPIRY_KEEP ? 4 : 3,
+                         (struct str[]){STR("SET"), c->argv[1], c->argv[vi], STR("KEEPTTL")});
     } else if (opt->get) {
         stringPropagateWithoutGet(c);
     }
@@ -371,7 +387,7 @@ static inline void stringStoreSet(struct client *c, struct object *o, int vi, co
     }
     char scratch[8];
     int64_t when_ms = expires ? opt->when_ms : OBJ_NO_EXPIRE;
-    if (expires || opt->get) stringPropagateSet(c, opt, vi);
+    if (expires || opt->get || opt->condition == SET_IFNE) stringPropagateSet(c, opt, vi);
     int64_t new_expire = opt->ttl == EXPIRY_KEEP && o ? objectExpire(o) : when_ms;
     dbSetWithExpire(c->db, key, o, stringArgValue(c, vi, scratch), new_expire);
     stringReportSet(c, key, when_ms);
@@ -383,7 +399,7 @@ stringGenericSet(struct client *c, int vi, struct setOptions *opt, bool reply_in
     struct str key = c->argv[1];
     if (opt->ttl >= EXPIRY_EX && !expiryParseTime(c, opt->ttl_arg, opt->ttl, 1, &opt->when_ms)) return;
     struct object *o = opt->get ? lookupKeyRead(c, key) : lookupKeyWrite(c, key);
-    if (o && o->type != OBJ_STRING && (opt->get || opt->ifeq)) {
+    if (o && o->type != OBJ_STRING && (opt->get || opt->condition >= SET_IFEQ)) {
         replyWrongType(c);
         return;
     }
@@ -412,7 +428,7 @@ void setCommand(struct client *c) {
 }
 
 void setnxCommand(struct client *c) {
-    stringGenericSet(c, 2, &(struct setOptions){.nx = true}, true);
+    stringGenericSet(c, 2, &(struct setOptions){.condition = SET_NX}, true);
 }
 
 void setexCommand(struct client *c) {
@@ -439,7 +455,7 @@ void getsetCommand(struct client *c) {
     stringReportSet(c, key, OBJ_NO_EXPIRE);
 }
 
-static void stringDelete(struct client *c, struct str key) {
+void stringDelete(struct client *c, struct str key) {
     propagateRewrite(c, 2, (struct str[]){STR("DEL"), key});
     dbDelete(c->db, key);
     keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
@@ -452,13 +468,26 @@ void getdelCommand(struct client *c) {
     if (o) stringDelete(c, c->argv[1]);
 }
 
-void delifeqCommand(struct client *c) {
+/* Deletes the string argv[1] if it has this value (equal), or has another one. */
+static void stringDeleteIf(struct client *c, struct str value, bool equal) {
     char buf[LONG_STR_SIZE];
     struct object *o;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_STRING, &o)) return;
-    bool equal = o && strEq(stringView(o, buf), c->argv[2]);
-    if (equal) stringDelete(c, c->argv[1]);
-    replyLongLong(c, equal);
+    bool holds = o && strEq(stringView(o, buf), value) == equal;
+    if (holds) stringDelete(c, c->argv[1]);
+    replyLongLong(c, holds);
+}
+
+void delifeqCommand(struct client *c) {
+    stringDeleteIf(c, c->argv[2], true);
+}
+
+void delexCommand(struct client *c) {
+    bool equal = strIs(c->argv[2], "ifeq");
+    if (equal || strIs(c->argv[2], "ifne"))
+        stringDeleteIf(c, c->argv[3], equal);
+    else
+        replySyntaxError(c);
 }
 
 void getexCommand(struct client *c) {
@@ -564,7 +593,7 @@ void msetexCommand(struct client *c) {
     int at = 2, end = at + 2 * (int)count;
     if (!stringParseSetOptions(c, end, true, &opt)) return;
     if (opt.ttl >= EXPIRY_EX && !expiryParseTime(c, opt.ttl_arg, opt.ttl, 1, &when_ms)) return;
-    bool allowed = !(opt.nx || opt.xx) || stringCheckPairs(c, at, end, opt.xx);
+    bool allowed = !opt.condition || stringCheckPairs(c, at, end, opt.condition == SET_XX);
     if (allowed) {
         if (when_ms != OBJ_NO_EXPIRE) stringPropagateMsetex(c, end, when_ms);
         stringSetPairs(c, at, end, opt.ttl == EXPIRY_KEEP, when_ms);

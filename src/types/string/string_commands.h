@@ -33,6 +33,8 @@ struct value stringValue(struct str text, char scratch[8]);
 struct value stringTakenValue(sds text);
 /* Returns a value that is always raw, for results of operations on bytes. */
 struct value stringRawValue(struct str text);
+/* Deletes a key that exists, reports it, and propagates DEL in place of the running command. */
+void stringDelete(struct client *c, struct str key);
 /* Changes the text as an sds: stringEditBegin returns the one behind the object, or a copy (o NULL: an empty
  * one), and stringEditEnd stores the result as raw, keeping the expiry, or adds the key. Nothing else may
  * touch the key in between. */

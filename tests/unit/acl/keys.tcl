@@ -100,12 +100,15 @@ start_server {tags {acl external:skip}} {
         {getex X}                          {RW access update}  no  no
         {getdel X}                         {RW access delete}  no  no
         {delifeq X v}                      {RM delete}         no  yes
+        {delex X ifeq v}                   {RM delete}         no  yes
+        {increx X ex 10}                   {RW access update}  no  no
         {xackdel X g ids 1 1}              {RW update}         no  yes
         {xdelex X ids 1 1}                 {RW update}         no  yes
         {set X v}                          {OW update}         no  yes
         {set X get}                        {OW update}         no  yes
         {set X v get}                      {RW access update}  no  no
         {set X v ifeq get}                 {RW access update}  no  no
+        {set X v ifne x}                   {RW access update}  no  no
         {set X v ex 10 get}                {RW access update}  no  no
         {bitfield X get u8 0}              {RO access}         yes no
         {bitfield X get u8 set}            {RO access}         yes no

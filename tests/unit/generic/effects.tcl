@@ -2,7 +2,7 @@
 # no change is neither saved nor written into the append-only file), the keys that WATCH sees change, and the events.
 
 # Commands before it; the command; changes; keys that WATCH sees change; events. All is as in 9.1, except that XSETID
-# and XGROUP touch watched streams too.
+# and XGROUP touch watched streams too. INCREX, DELEX, SET IFNE, XACKDEL, XDELEX: 9.2 §2 and §3.
 set effects {
     {} {set a 1} 1 {a} {set a}
     {} {set a 1 ex 100} 1 {a} {set a; expire a}
@@ -26,6 +26,29 @@ set effects {
     {} {msetex 2 a 1 b 2 ex 100} 2 {a b} {set a; expire a; set b; expire b}
     {set a 1} {delifeq a 1} 1 {a} {del a}
     {set a 1} {delifeq a 2} 0 {} {}
+    {set a 1} {delex a ifeq 1} 1 {a} {del a}
+    {set a 1} {delex a ifne 2} 1 {a} {del a}
+    {set a 1} {delex a ifeq 2} 0 {} {}
+    {} {delex a ifne 2} 0 {} {}
+    {set a 1} {set a 2 ifne 3} 1 {a} {set a}
+    {} {set a 2 ifne 3 ex 100} 1 {a} {set a; expire a}
+    {set a 1} {set a 2 ifne 1} 0 {} {}
+    {set a 1} {set a 2 ifne 1 get} 0 {} {}
+    {set a 1} {set a 2 ifne 1 pxat 1} 0 {} {}
+    {} {increx a} 1 {a} {incrby a}
+    {set a 1} {increx a byint 0} 1 {a} {incrby a}
+    {} {increx a byfloat 1.5} 1 {a} {incrbyfloat a}
+    {} {increx a ex 100} 1 {a} {incrby a; expire a}
+    {set a 1 ex 100} {increx a ex 200 enx} 1 {a} {incrby a}
+    {set a 1 ex 100} {increx a persist} 1 {a} {incrby a; persist a}
+    {set a 1} {increx a persist} 1 {a} {incrby a}
+    {set a 1} {increx a pxat 1} 1 {a} {del a}
+    {} {increx a pxat 1} 0 {} {}
+    {set a 1} {increx a nx ex 100} 0 {} {}
+    {} {increx a xx} 0 {} {}
+    {set a 1} {increx a ubound 1} 0 {} {}
+    {set a 1} {increx a ubound 1 saturate} 1 {a} {incrby a}
+    {set a 9223372036854775807} {increx a ex 100} 0 {} {}
     {} {incr a} 1 {a} {incrby a}
     {} {decrby a 5} 1 {a} {incrby a}
     {} {incrbyfloat a 1.5} 1 {a} {incrbyfloat a}

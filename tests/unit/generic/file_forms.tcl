@@ -1,5 +1,5 @@
 # The form of commands on strings, hashes and expiry in the append-only file and for replicas: as Valkey 9.1.2 writes
-# them, with few exceptions that are named here. Their effect must not depend on when they run.
+# them, with few exceptions that are named here. Commands of 9.2 take forms that 9.1.2 can read (9.2 §3). Their effect must not depend on when they run.
 source [file join [file dirname [info script]] .. persist aof_util.tcl]
 
 # What these commands add to the file, with times as <ms>. `after` is a pause, `;` begins the next command.
@@ -44,6 +44,25 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             {SET k v ; GETSET k w ; GETDEL k}   {SET k v ; SET k w ; DEL k}
             {SET k v ; DELIFEQ k w ; DELIFEQ k v}  {SET k v ; DEL k}
             {INCRBYFLOAT f 1.5}                 {SET f 1.5 KEEPTTL}
+            {SET k v ; SET k w IFNE w}          {SET k v ; SET k w}
+            {SET k v IFNE w}                    {}
+            {SET k v IFNE w GET}                {}
+            {SET k v IFNE x GET}                {SET k v}
+            {SET k w IFNE x KEEPTTL}            {SET k w KEEPTTL}
+            {SET k v IFNE x EX 100 GET}         {SET k v PXAT <ms>}
+            {SET k w IFNE x PXAT 4102444800000} {SET k w PXAT 4102444800000}
+            {SET k get IFNE get GET}            {SET k get}
+            {SET k v IFNE x PXAT 1}             {UNLINK k}
+            {SET k v ; DELEX k IFEQ w ; DELEX k IFNE w}  {SET k v ; DEL k}
+            {INCREX k}                          {SET k 1 KEEPTTL}
+            {INCREX k BYINT 5 EX 100}           {SET k 6 PXAT <ms>}
+            {INCREX k ENX EX 500}               {SET k 7 KEEPTTL}
+            {INCREX k PERSIST}                  {SET k 8}
+            {INCREX k BYFLOAT 0.25 PXAT 4102444800000}  {SET k 8.25 PXAT 4102444800000}
+            {INCREX k BYFLOAT 9 UBOUND 8.5}     {}
+            {INCREX k BYFLOAT 9 UBOUND 8.5 SATURATE}    {SET k 8.5 KEEPTTL}
+            {INCREX k BYFLOAT 0.5 PXAT 1}       {DEL k}
+            {INCREX k PXAT 1}                   {}
             {MSETEX 2 a 1 b 2 EX 100}           {MSETEX 2 a 1 b 2 PXAT <ms>}
             {MSETEX 2 a 1 b 2 XX ex 100}        {MSETEX 2 a 1 b 2 XX PXAT <ms>}
             {MSETEX 2 a EX b PX EXAT 4102444800 XX} {MSETEX 2 a EX b PX PXAT 4102444800000 XX}

@@ -66,6 +66,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r set q 1 exat 4102444800; r set r 1 pxat 4102444800123; r expireat s 4102444800; r pexpireat t 4102444800123
             r getex u exat 4102444800; r getex v pxat 4102444800123
             r set w 1 ifeq 1 ex 1000; r set x 2 ifeq 1 px 1000000
+            r set w 2 ifne 5 ex 1000; r set x2 2 ifne 1 px 1000000; r set w 3 ifne 5 keepttl; r increx x3 ex 1000; r increx x3 byfloat 0.1; r increx x3 byfloat 1 enx px 5; r increx x4 px 1000000; r increx x4 persist; r increx x5 exat 4102444800 byint 7; r increx x5 pxat 4102444800123
             r set missing 1 xx ex 10; r set y 1 nx ex 1000
             r msetex 2 m1 a m2 b ex 1000; r msetex 1 m3 a px 1000000 nx; r msetex 1 m3 b xx keepttl
             r msetex 1 m4 a exat 4102444800; r msetex 1 m5 a pxat 4102444800123
@@ -146,9 +147,9 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
     test {replay: a time in the past deletes} {
         assert_replays {
             foreach k {a b c d e f g h} { r set $k 1 }
-            r pexpireat a 1; r expireat b 1; r expire c -1; r pexpire d 0; r getex e pxat 1; r set f 2 pxat 1; r set g 2 exat 1
+            r pexpireat a 1; r expireat b 1; r expire c -1; r pexpire d 0; r getex e pxat 1; r set f 2 pxat 1; r set g 2 exat 1; r set i 1; r increx i pxat 1; r set j 1; r set j 2 ifne 2 pxat 1
             r hset h2 f 1 g 1; r hpexpireat h2 1 fields 1 f; r hset h3 f 1; r hexpire h3 0 fields 1 f
-            foreach k {a b c d e f g h3} { r rpush $k new }
+            foreach k {a b c d e f g h3 i j} { r rpush $k new }
             r hset h2 f 3
             r mset s2 1 s4 2 s5 3; r msetex 4 s2 x s5 a s4 a s2 y xx pxat 1; assert_equal 0 [r exists s2 s4 s5]
         }
@@ -199,6 +200,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
 
     test {replay: counting with fractions, also on what expires} {
         assert_replays {
+            r increx fx byfloat 0.1; r increx fx byfloat 0.2; r increx fx byfloat 9 ubound 4.75 saturate; r increx nx byint 9223372036854775807; r increx nx; r increx nx byint -3 lbound 0
             r set f 3.1; r incrbyfloat f 1e-7; r pexpireat f 4102444800123; r incrbyfloat f 0.3
             r set n 5 ex 1000; r incrby n 3; r decr n; r decrby n 2; r incr n
             r hset h a 1.5 b 7; r hincrbyfloat h a 0.1; r hincrby h b 3; r hincrbyfloat h new 1e20
@@ -441,7 +443,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
     test {replay: what only happens on a condition} {
         assert_replays {
             r setnx a 1; r setnx a 2; r msetnx b 1 c 2; r msetnx c 3 d 4; r hsetnx h f 1; r hsetnx h f 2; r set a 5 xx; r set q 5 nx get; r set a 6 nx
-            r set a new ifeq 5; r set a newer ifeq 5; r set a got ifeq new get; r delifeq a other; r delifeq a got; r mset x 1 y 2 z 3; r getdel x; r del y z nosuch; r unlink b
+            r set a new ifeq 5; r set a newer ifeq 5; r set a got ifeq new get; r delifeq a other; r delifeq a got; r set ne 1 ifne 1; r set ne 2 ifne 1; r set ne 3 ifne 0 get; r delex ne ifeq 4; r set ne2 x; r delex ne2 ifne x; r delex ne2 ifne y; r mset x 1 y 2 z 3; r getdel x; r del y z nosuch; r unlink b
             r rpush l a b a c a; r linsert l before b X; r linsert l after nosuch Y; r lrem l -2 a; r lset l 0 first; r ltrim l 0 2; r lpushx l 0; r lpushx nolist 0; r rpushx l 9; r rpush l2 1; r ltrim l2 5 6
             r srem nosuch a; r sadd s a b; r srem s a b; r zadd z 1 a; r zrem z a; r hset hh a 1; r hdel hh a; r hmset hm a 1 b 2
             r set word get get; r set word 7 ifeq get get; r set word2 get; r set word2 8 ifeq get get; r set word3 get get
