@@ -141,7 +141,7 @@ def same_nested(a, b):
 
 
 # Fields of XINFO about the server's own structures, fields that 7.0 lacks or defines otherwise, and fields with ages.
-OF_ITS_OWN = (b"radix-tree-nodes",)
+OF_ITS_OWN = (b"radix-tree-nodes", b"idmp-duration", b"idmp-maxsize", b"pids-tracked", b"iids-tracked", b"iids-added", b"iids-duplicates")
 NOT_SHARED = (b"idle", b"inactive", b"seen-time", b"active-time")
 AGES = (b"idle", b"inactive")
 

@@ -97,7 +97,7 @@ class RemoteServer:
 
 def is_old(server):
     """Redis 7.0, the oracle where there is no Valkey."""
-    return b"\nvalkey_version:" not in server.admin.call("INFO", "server")[1]
+    return b"\nredis_version:7.0" in server.admin.call("INFO", "server")[1]
 
 
 def open_server(where, options=()):
