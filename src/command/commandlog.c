@@ -245,6 +245,9 @@ static bool commandlogApplyLimits(const char **err) {
 
 #define LIMIT_DIRECTIVE(name, alias, var, value, least)                                                      \
     CONFIG_INT(name, alias, CONFIG_MODIFIABLE, var, value, least, INT64_MAX, commandlogApplyLimits)
+#define SIZE_DIRECTIVE(name, var) /* -1: off */                                                              \
+    CONFIG_INT(name, NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, var, 1024 * 1024, -1, INT64_MAX,               \
+               commandlogApplyLimits)
 
 void commandlogInit(void) {
     static struct configDirective directives[] = {
@@ -252,12 +255,10 @@ void commandlogInit(void) {
                         &logs[COMMANDLOG_SLOW].threshold, 10000, -1),
         LIMIT_DIRECTIVE("commandlog-slow-execution-max-len", "slowlog-max-len",
                         &logs[COMMANDLOG_SLOW].max_len, 128, 0),
-        LIMIT_DIRECTIVE("commandlog-request-larger-than", NULL, &logs[COMMANDLOG_LARGE_REQUEST].threshold,
-                        1024 * 1024, -1),
+        SIZE_DIRECTIVE("commandlog-request-larger-than", &logs[COMMANDLOG_LARGE_REQUEST].threshold),
         LIMIT_DIRECTIVE("commandlog-large-request-max-len", NULL, &logs[COMMANDLOG_LARGE_REQUEST].max_len,
                         128, 0),
-        LIMIT_DIRECTIVE("commandlog-reply-larger-than", NULL, &logs[COMMANDLOG_LARGE_REPLY].threshold,
-                        1024 * 1024, -1),
+        SIZE_DIRECTIVE("commandlog-reply-larger-than", &logs[COMMANDLOG_LARGE_REPLY].threshold),
         LIMIT_DIRECTIVE("commandlog-large-reply-max-len", NULL, &logs[COMMANDLOG_LARGE_REPLY].max_len, 128,
                         0),
     };

@@ -187,6 +187,17 @@ start_server {tags {commandlog} overrides {slowlog-log-slower-than -1}} {
         assert_equal 0 [r commandlog len large-request]
     }
 
+    test {COMMANDLOG: the sizes may have a unit (9.2 §6)} {
+        r commandlog reset large-request
+        r config set commandlog-request-larger-than 1kb
+        r set k [string repeat y 900]
+        assert_equal 0 [r commandlog len large-request]
+        r set k [string repeat y 1000]
+        assert_equal {1 1024} [list [r commandlog len large-request] [config_get commandlog-request-larger-than]]
+        r config set commandlog-request-larger-than -1
+        r commandlog reset large-request
+    }
+
     test {COMMANDLOG large-reply: bytes of the reply} {
         r set k [string repeat x 1048000]
         r get k

@@ -9,11 +9,15 @@
  * and only after a slow cycle that ran out of time. These are the figures of effort 1; `active-expire-effort`
  * up to 10 looks at more keys, for longer, and stops at a smaller share.
  *
+ * A deletion counts as a change, so that save points notice it. It does not when a command finds the expired
+ * key, since a command that counts changes is propagated.
+ *
  * Invariant: a key is deleted only when its own expiry is past (dbExpireKey asserts it), and none while
  * expired keys are kept (asserted below). */
 #include "base/assert.h"
 #include "base/clock.h"
 #include "data/keyspace/db.h"
+#include "data/notify.h"
 #include "net/ae.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -45,7 +49,7 @@ static void expireSampleKey(void *priv, void *entry) {
     s->looked++;
     int64_t ttl = objectExpire(o) - cmd_time_ms;
     if (ttl < 0) {
-        dbExpireKey(s->db, o);
+        if (dbExpireKey(s->db, o)) changesCount(1);
         s->expired++;
     } else {
         s->ttl_sum += (double)ttl;

@@ -104,7 +104,7 @@ static void hashExpireReclaim(struct db *db, struct expiringHash *e) {
     bool left = hashCommit(&h, db, view, o);
     if (n) {
         dbstats.expired_fields += n;
-        keyChanged(NULL, db, view, NOTIFY_HASH, "hexpired", 0);
+        keyChanged(NULL, db, view, NOTIFY_HASH, "hexpired", n);
     }
     if (!left) keyEvent(NOTIFY_GENERIC, "del", view, db);
     sdsfree(key);

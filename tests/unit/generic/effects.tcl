@@ -394,12 +394,28 @@ start_server {overrides {save {}}} {
         assert_equal {3 2} [list [s keyspace_hits] [s keyspace_misses]]
     }
 
-    test {an expiry does not count as a change for save points} {
+    test {keys and fields that expire by themselves count as changes for save points (9.2 §0)} {
         r flushall
-        r set k v px 10
+        foreach i {1 2 3} { r set $i v px 10 }
+        r hset h a 1 b 2 c 3
+        r hpexpire h 10 fields 2 a b
+        r hset gone a 1
+        r hpexpire gone 10 fields 1 a
         set was [s rdb_changes_since_last_save]
-        wait_for_condition 400 10 {[r dbsize] == 0} else { fail "it stays" }
+        wait_for_condition 400 10 {[r dbsize] == 1 && [r hlen h] == 1} else { fail "they stay" }
+        assert_equal [expr {$was + 6}] [s rdb_changes_since_last_save]
+    }
+
+    test {an expired key that a command finds does not count as a change} {
+        r flushall
+        r debug set-active-expire 0
+        r set k v px 10
+        after 20
+        set was [s rdb_changes_since_last_save]
+        assert_equal {} [r get k]
+        assert_equal 0 [r dbsize]
         assert_equal $was [s rdb_changes_since_last_save]
+        r debug set-active-expire 1
     }
 }
 }

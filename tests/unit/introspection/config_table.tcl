@@ -2,7 +2,7 @@
 # does a line whose directive no longer exists. A type gives the values that are accepted and refused:
 #
 #     bool            yes, no
-#     int LO HI       a whole number; memory LO: with a unit; percent LO: or a percentage
+#     int LO HI       a whole number; memory LO: with a unit; LO may be -1; percent LO: or a percentage
 #     enum NAME ...   one of the words
 #     text GOOD ...   any string, e.g. these
 #     own GOOD BAD    values of a kind of its own: {value shown} pairs, and values that are refused
@@ -48,8 +48,8 @@ set table [subst {
     commandlog-execution-slower-than|slowlog-log-slower-than {int -1 $long_max}
     commandlog-large-reply-max-len {int 0 $long_max}
     commandlog-large-request-max-len {int 0 $long_max}
-    commandlog-reply-larger-than {int -1 $long_max}
-    commandlog-request-larger-than {int -1 $long_max}
+    commandlog-reply-larger-than {memory -1}
+    commandlog-request-larger-than {memory -1}
     commandlog-slow-execution-max-len|slowlog-max-len {int 0 $long_max}
     crash-log-enabled bool
     crash-memcheck-enabled bool
@@ -252,7 +252,8 @@ proc values_of {type} {
         memory {
             set between "argument must be between $low and $::long_max inclusive"
             set none "argument must be a memory value"
-            set bad [list x $none -1 $none 1kbx $none 5% $none 9223372036854775808 $between 99999999999999999999gb $none 99999999999999999999 $none]
+            set bad [list x $none 1kbx $none 5% $none 9223372036854775808 $between 99999999999999999999gb $none 99999999999999999999 $none]
+            if {$low < 0} { lappend bad [expr {$low - 1}] $between } else { lappend bad -1 $none }
             if {$low > 0} { lappend bad [expr {$low - 1}] $between {} $between } else { lappend good {} 0 gb 0 }
             lappend good $low $low 3mb 3145728 3M 3000000 2Gb 2147483648 [expr {1 << 40}] [expr {1 << 40}]
             return [list $good $bad]

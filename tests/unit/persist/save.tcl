@@ -369,6 +369,18 @@ tags {external:skip needs:debug} {
             assert {[file exists [srv dir]/dump.rdb]}
         }
 
+        test {keys that expire by themselves make a save point due (9.2 §0)} {
+            r config set save ""
+            foreach i {1 2 3 4 5} { r set $i v px 10 }
+            r save
+            wait_for_condition 400 10 {[r dbsize] == 1} else { fail "they stay" }
+            assert_equal 5 [s rdb_changes_since_last_save]
+            r config set save "1 5"
+            wait_for_condition 600 20 {[s rdb_changes_since_last_save] == 0} else { fail "nothing is saved" }
+            wait_for_save
+            wait_for_log "5 changes within 1 seconds: a background save begins"
+        }
+
         test {too few changes do not} {
             r config set save "1 100 100000 1"
             file delete [srv dir]/dump.rdb
