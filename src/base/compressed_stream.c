@@ -8,7 +8,8 @@
 #include "base/compressed_codec.h"
 #include "base/zmalloc.h"
 
-#define STREAM_VERSION 1
+#define STREAM_VERSION   1
+#define STREAM_COLLECTED (64 * 1024) /* compressed bytes that go to the sink at once */
 #define STREAM_HEAD                                                                                          \
     (STREAM_ENVELOPE + 5) /* the envelope, the frame's magic and its first descriptor byte                   \
                            */
@@ -41,8 +42,8 @@ struct streamWriter {
     void *encoder;
     int (*sink)(void *priv, const char *p, size_t n);
     void *priv;
-    char *out; /* as large as the codec wants it */
-    char envelope[STREAM_ENVELOPE];
+    char *out;         /* compressed bytes that the sink gets next */
+    size_t used, room; /* room: of `out`, what the codec wants beyond STREAM_COLLECTED */
     bool ended;
     int error;
     uint64_t bytes_in, bytes_out;
@@ -52,33 +53,36 @@ struct streamWriter *streamWriterNew(enum streamCodec codec, enum streamKind kin
                                      int (*sink)(void *priv, const char *p, size_t n), void *priv) {
     const struct codec *c = streamFindCodec((int)codec);
     serverAssert(c && c->available && sink);
+    const char envelope[STREAM_ENVELOPE] = {'V', 'C', 'S', STREAM_VERSION, (char)codec, 0, (char)kind};
     struct streamWriter *w = zmalloc(sizeof(*w));
     *w = (struct streamWriter){.codec = c,
                                .encoder = c->newEncoder(checksums),
                                .sink = sink,
                                .priv = priv,
-                               .out = zmalloc(c->room()),
-                               .envelope = {'V', 'C', 'S', STREAM_VERSION, (char)codec, 0, (char)kind}};
+                               .out = zmalloc(STREAM_COLLECTED + c->room()),
+                               .used = STREAM_ENVELOPE,
+                               .room = c->room()};
+    memcpy(w->out, envelope, STREAM_ENVELOPE);
     return w;
 }
 
-static void streamWriterPass(struct streamWriter *w, const char *p, size_t n) {
-    if (n == 0 || w->error) return;
-    w->error = w->sink(w->priv, p, n);
-    w->bytes_out += n;
+static void streamPassToSink(struct streamWriter *w) {
+    if (w->used == 0) return;
+    w->error = w->sink(w->priv, w->out, w->used);
+    w->bytes_out += w->used;
+    w->used = 0;
 }
 
 static int streamEncode(struct streamWriter *w, enum codecOp op, struct str in) {
     serverAssert(!w->ended);
-    if (w->bytes_out == 0) streamWriterPass(w, w->envelope, STREAM_ENVELOPE);
     bool done = false;
     while (!done && !w->error) {
-        size_t n = w->codec->encode(w->encoder, op, &in, w->out, &done);
-        if (n == CODEC_FAILED)
-            w->error = EIO;
-        else
-            streamWriterPass(w, w->out, n);
+        size_t n = w->codec->encode(w->encoder, op, &in, w->out + w->used, &done);
+        if (n == CODEC_FAILED) return w->error = EIO;
+        w->used += n;
+        if (w->used >= STREAM_COLLECTED) streamPassToSink(w);
     }
+    if (op != CODEC_WRITE && !w->error) streamPassToSink(w);
     return w->error;
 }
 
@@ -106,7 +110,7 @@ uint64_t streamWriterOut(const struct streamWriter *w) {
 }
 
 size_t streamWriterMemory(const struct streamWriter *w) {
-    return sizeof(*w) + w->codec->room() + w->codec->encoderMemory(w->encoder);
+    return sizeof(*w) + STREAM_COLLECTED + w->room + w->codec->encoderMemory(w->encoder);
 }
 
 void streamWriterFree(struct streamWriter *w) {

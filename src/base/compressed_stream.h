@@ -41,7 +41,7 @@ bool streamNameIsAvailable(const char *name, const char **err);
 /* ---- Writing ---- */
 struct streamWriter;
 /* The codec is available, and not plain. `sink` takes all n compressed bytes, or returns an errno, which then
- * ends the stream. It is called first, with the envelope, by the first write, flush or end. */
+ * ends the stream. Compressed bytes are collected for it, up to about 64 KiB, until a flush or the end. */
 struct streamWriter *streamWriterNew(enum streamCodec codec, enum streamKind kind, bool checksums,
                                      int (*sink)(void *priv, const char *p, size_t n), void *priv);
 /* Each returns 0 or the errno of the sink (EIO when the library fails); errors stick. */

@@ -94,12 +94,16 @@ static void loadingNotifyModules(void) {
     serverEvent(SERVER_LOADING_PROGRESS, state.aof, &progress);
 }
 
-void loadingProgress(uint64_t bytes) {
+void loadingProgressDecoded(uint64_t bytes, uint64_t decoded) {
     state.loaded = bytes;
-    if (bytes - state.served_at < (uint64_t)events_interval_bytes) return;
-    state.served_at = bytes;
+    if (decoded - state.served_at < (uint64_t)events_interval_bytes) return;
+    state.served_at = decoded;
     loadingServeClients();
     loadingNotifyModules();
+}
+
+void loadingProgress(uint64_t bytes) {
+    loadingProgressDecoded(bytes, bytes);
 }
 
 void loadingStartCommands(uint64_t bytes) {

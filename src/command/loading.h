@@ -16,7 +16,10 @@ void loadingStart(enum eventLoading what, uint64_t total_bytes);
 void loadingStartBeside(uint64_t total_bytes, bool serving);
 /* Serves clients while there is nothing to read, until an event happens, at most so long. */
 void loadingWait(int64_t max_ms);
-void loadingProgress(uint64_t bytes);      /* bytes read so far, of all files; cheap */
+void loadingProgress(uint64_t bytes); /* bytes read so far, of all files; cheap */
+/* As loadingProgress, for a compressed file: clients are served as often as the position in its contents
+ * demands, which may be far ahead of the bytes read. */
+void loadingProgressDecoded(uint64_t bytes, uint64_t decoded);
 void loadingStartCommands(uint64_t bytes); /* commands of a file are read from now on; so many bytes so far */
 void loadingStop(bool success);
 bool loadingActive(void);            /* Active: any load. db_loading (data/): a load into the databases */

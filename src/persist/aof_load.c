@@ -57,7 +57,7 @@ static uint64_t bytes_valid;      /* bytes of the file just read, after cutting 
 static bool was_cut;              /* a file ended early and its incomplete end was cut off */
 
 static void aofLoadProgress(struct rioReader *r) {
-    loadingProgress(bytes_before + rioPhysicalOffset(r));
+    loadingProgressDecoded(bytes_before + rioPhysicalOffset(r), bytes_before + rioOffset(r));
 }
 
 /* ---- One command ---- */

@@ -106,7 +106,7 @@ bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
 /* ---- Reading ---- */
 
 static void rdbFileReportProgress(struct rioReader *io) {
-    loadingProgress(rioPhysicalOffset(io));
+    loadingProgressDecoded(rioPhysicalOffset(io), rioOffset(io));
 }
 
 enum rdbFileResult rdbLoadFile(const char *path, const struct rdbLoadOptions *options, sds *error) {

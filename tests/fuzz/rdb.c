@@ -4,9 +4,9 @@
  *     make fuzz-rdb FUZZ_SECONDS=600
  *
  * An input is | flags | file |, the bits of flags being: sanitize-dump-payload, zset-index btree, how
- * the file is read (2 bits), keep expired keys, let later keys replace earlier ones, maxmemory-policy
- * allkeys-lfu, rdb-version-check relaxed. Checksums are ignored. Loaded data is used, saved and loaded
- * again; then every value is changed until it is empty. */
+ * the file is read (2 bits: from memory, from within a compressed frame, in small pieces), keep expired keys,
+ * let later keys replace earlier ones, maxmemory-policy allkeys-lfu, rdb-version-check relaxed. Checksums are
+ * ignored. Loaded data is used, saved and loaded again; then every value is changed until it is empty. */
 #include "server.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
@@ -15,11 +15,24 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
+static sds compressFile(struct str file) {
+    sds packed = sdsempty();
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkSds, &packed);
+    rioWriterStartFrame(&w, STREAM_LZ4, STREAM_KIND_RDB, false);
+    rioWriteStr(&w, file);
+    rioWriterEndFrame(&w);
+    rioWriterFree(&w);
+    return packed;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const size_t pieces[] = {0, 0, 1, 13};
+    static const size_t pieces[] = {0, 100, 1, 13};
     if (size < 1) return 0;
     unsigned flags = data[0];
-    struct rioPieces source = {strN((const char *)data + 1, size - 1), pieces[flags >> 2 & 3]};
+    struct str file = strN((const char *)data + 1, size - 1);
+    sds packed = (flags >> 2 & 3) == 1 ? compressFile(file) : NULL;
+    struct rioPieces source = {packed ? sdsview(packed) : file, pieces[flags >> 2 & 3]};
     setDirective("sanitize-dump-payload", flags & 1 ? STR("yes") : STR("no"));
     setDirective("zset-index", flags & 2 ? STR("btree") : STR("skiplist"));
     setDirective("maxmemory-policy", flags & 64 ? STR("allkeys-lfu") : STR("noeviction"));
@@ -38,5 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     assertComesBack(); /* after a failure, the keys loaded before it */
     exerciseAll();
     emptyServer();
+    sdsfree(packed);
     return 0;
 }

@@ -3,9 +3,10 @@ source [file join [file dirname [info script]] .. .. support values.tcl]
 source [file join [file dirname [info script]] aof_util.tcl]
 
 foreach index {skiplist btree} {
-    foreach preamble {yes no} {
-        start_server [list tags {persist} overrides [list appendonly yes aof-use-rdb-preamble $preamble zset-index $index]] {
-            test "restart with a rewritten append-only file, preamble $preamble, zset-index $index" {
+    foreach {preamble compression} {yes yes yes lz4 yes zstd no lz4} {
+        start_server [list tags {persist} overrides [list appendonly yes aof-use-rdb-preamble $preamble zset-index $index \
+                                                         rdbcompression $compression]] {
+            test "restart with a rewritten append-only file, preamble $preamble, rdbcompression $compression, zset-index $index" {
                 fill_all 0
                 fill_paths 0
                 r hset hash:expiring a 1 b 2 c 3
