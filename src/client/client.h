@@ -113,6 +113,7 @@ struct client {
     uint8_t resp;           /* 2 or 3 */
     bool requeue : 1;       /* it can run again since its turn began: serve its input in the next */
     bool bulk_sender : 1;   /* it sends very much data: read in large pieces */
+    bool priority : 1;      /* from one of priority-subnets (server/priority_clients.h) */
     bool throttled : 1;     /* CLIENT_PAUSED in the list of throttle.c */
     bool throttle_turn : 1; /* throttle.c has woken it: its next command need not wait again */
     bool input_held : 1;    /* nothing is read from it: it cannot run, and has sent enough (turn.c) */

@@ -33,6 +33,8 @@ int64_t clientIdleSeconds(const struct client *c) {
 
 /* ---- Flags ---- */
 
+static bool clientInfoHasPriority(const struct client *c);
+
 static struct {
     char letter;
     uint32_t flags;                        /* shows with any of these flags */
@@ -59,6 +61,7 @@ static struct {
     {.letter = 'i'},
     {.letter = 'E'},
     {.letter = 'h'},
+    {.letter = 'H', .flags = CLIENT_REPLICA, .shows = clientInfoHasPriority},
     {.letter = 'N'}, /* shows when no other letter does */
 };
 #define LETTER_COUNT (sizeof letters / sizeof *letters)
@@ -77,6 +80,15 @@ void clientInfoLetter(char letter, bool (*shows)(const struct client *c)) {
     size_t i = clientInfoLetterIndex(letter);
     serverAssert(i < LETTER_COUNT && !letters[i].shows);
     letters[i].shows = shows;
+}
+
+/* Links of slot migrations have priority, too. */
+static bool clientInfoHasPriority(const struct client *c) {
+    for (const char *letter = "iE"; *letter; letter++) {
+        bool (*shows)(const struct client *) = letters[clientInfoLetterIndex(*letter)].shows;
+        if (shows && shows(c)) return true;
+    }
+    return c->priority;
 }
 
 sds clientInfoFlags(sds s, struct client *c) {

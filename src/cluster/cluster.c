@@ -116,8 +116,11 @@ static sds clusterInfoCluster(sds s) {
 static sds clusterInfoSection(sds s) {
     return cluster_enabled ? clusterInfoText(s) : s;
 }
+size_t clusterConnections(void) {
+    return cluster_enabled ? 2 * ((size_t)clusterTopology()->count - 1) : 0;
+}
 static sds clusterInfoClients(sds s) {
-    return infoField(s, "cluster_connections:%d", cluster_enabled ? 2 * (clusterTopology()->count - 1) : 0);
+    return infoField(s, "cluster_connections:%zu", clusterConnections());
 }
 
 void clusterInit(void) {

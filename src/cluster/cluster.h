@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 void clusterInit(void); /* directives, commands, jobs, INFO fields */
@@ -22,6 +23,8 @@ void clusterBegin(void);
 /* Called after the configuration has been read and before data is loaded: reads nodes.conf and opens the bus.
  * Logs the reason and exits when that fails. */
 void clusterStart(void);
+/* Returns how many connections the bus has when all links are up; 0 without a cluster. */
+size_t clusterConnections(void);
 void clusterDataLoaded(void); /* deals with keys of slots that belong to other nodes */
 /* Returns whether SHUTDOWN SAFE may exit: a primary that has slots must stay, and the reason is logged.
  * `forced` logs and permits the exit. */

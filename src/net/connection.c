@@ -425,6 +425,21 @@ sds connSockName(const struct connection *conn) {
     return connectionAddressName(&a);
 }
 
+bool connPeerAddress(const struct connection *conn, uint8_t address[16]) {
+    union address a;
+    if (!connectionPeerAddress(conn->fd, &a)) return false;
+    if (a.any.sa_family == AF_INET6) {
+        memcpy(address, &a.in6.sin6_addr, 16);
+    } else if (a.any.sa_family == AF_INET) {
+        memset(address, 0, 10);
+        memset(address + 10, 0xff, 2);
+        memcpy(address + 12, &a.in.sin_addr, 4);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 bool connIsLocal(const struct connection *conn) {
     union address a;
     if (!connectionOwnAddress(conn->fd, &a)) return false;

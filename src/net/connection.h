@@ -105,6 +105,8 @@ void connSetNoDelay(struct connection *conn, bool on);
 sds connPeerName(const struct connection *conn);
 sds connSockName(const struct connection *conn);
 bool connIsLocal(const struct connection *conn); /* loopback or unix socket */
+/* The peer's address in IPv6's form (subnet.h). False: a unix socket, or unknown. */
+bool connPeerAddress(const struct connection *conn, uint8_t address[16]);
 
 /* Opens a listening socket. `bind` is as in the directive: an address, "*" (all IPv4) or "::*" (all IPv6).
  * Returns the fd, or -1 with the reason in err and errno (EADDRNOTAVAIL: no interface has the address).

@@ -43,6 +43,7 @@ static const char *const server_fields[] = {
 };
 static const char *const clients_fields[] = {
     "connected_clients",
+    "connected_priority_clients",
     "cluster_connections",
     "maxclients",
     "client_recent_max_input_buffer",
@@ -177,6 +178,7 @@ static const char *const stats_fields[] = {
     "instantaneous_input_repl_kbps",
     "instantaneous_output_repl_kbps",
     "rejected_connections",
+    "rejected_priority_connections",
     "sync_full",
     "sync_partial_ok",
     "sync_partial_err",

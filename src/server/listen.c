@@ -24,13 +24,16 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/client_session.h"
+#include "cluster/cluster.h"
 #include "command/io_threads.h"
+#include "data/server_state/role.h"
 #include "net/ae.h"
 #include "net/connection.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "registry/server_events.h"
+#include "server/priority_clients.h"
 #include "server/tls_server.h"
 
 #define BIND_MAX        16
@@ -82,9 +85,13 @@ static void listenRefuse(struct connection *conn, const char *msg) {
     clientstats.rejected++;
 }
 
-static bool listenIsFull(struct connection *conn) {
-    if (clients.length < (size_t)maxclients) return false;
-    listenRefuse(conn, "-ERR max number of clients reached\r\n"); /* over TLS the client cannot read it yet */
+/* Over TLS the client cannot read the error yet. */
+static bool listenIsFull(struct connection *conn, bool priority) {
+    bool full = clients.length + clusterConnections() >= (size_t)maxclients;
+    if (!full && (priority || priorityClientsLeaveRoom((size_t)maxclients))) return false;
+    listenRefuse(conn, cluster_enabled ? "-ERR max number of clients + cluster connections reached\r\n"
+                                       : "-ERR max number of clients reached\r\n");
+    if (priority) priorityClientsCountRejected();
     return true;
 }
 
@@ -103,7 +110,8 @@ static void listenLogAccepted(struct client *c, bool unix_socket) {
 }
 
 static void listenAcceptOne(struct connection *conn, bool unix_socket) {
-    if (listenIsFull(conn)) return;
+    bool priority = priorityClientsInclude(conn);
+    if (listenIsFull(conn, priority)) return;
     const char *denied = unix_socket ? NULL : listenUnprotected(conn);
     if (denied) {
         listenRefuse(conn, denied);
@@ -112,6 +120,7 @@ static void listenAcceptOne(struct connection *conn, bool unix_socket) {
     struct client *c = clientCreate(conn);
     if (logGetLevel() <= LL_VERBOSE) listenLogAccepted(c, unix_socket);
     if (unix_socket) c->flags |= CLIENT_UNIX_SOCKET;
+    if (priority) priorityClientsAdd(c);
     authNewClient(c);
     clientstats.connections++;
     serverEvent(SERVER_CLIENT, EVENT_STARTED, c);
@@ -203,8 +212,10 @@ static void listenAcceptTls(struct aeEventLoop *el, int fd, void *data, int mask
             close(client_fd);
             continue;
         }
-        if (listenIsFull(conn)) continue;
+        bool priority = priorityClientsInclude(conn);
+        if (listenIsFull(conn, priority)) continue;
         struct client *c = clientCreate(conn);
+        if (priority) priorityClientsAdd(c);
         c->user = aclDefaultUser();
         if (logGetLevel() <= LL_VERBOSE) listenLogAccepted(c, false);
         if (!ioThreadsOffload(c)) clientResumeReading(c);
@@ -284,6 +295,7 @@ static void listenWarnAboutBacklog(void) {
 }
 
 void listenStart(void) {
+    priorityClientsStart();
     listenWarnAboutBacklog();
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     listenOpenOrExit(&tcp);

@@ -86,6 +86,7 @@
 #include "server/debug_command.h"
 #include "server/event_backend.h"
 #include "server/listen.h"
+#include "server/priority_clients.h"
 #include "server/process.h"
 #include "server/restart.h"
 #include "server/server_info.h"
@@ -250,7 +251,7 @@ static void (*const modules[])(void) = {
     infoCommandsInit, memoryInit, latencyInit,
     /* server */
     configCommandsInit, processRegister, restartRegister, oomScoreRegister, serverInfoRegister,
-    listenRegister, eventBackendRegister, mainRegisterTls, absentFeaturesRegister, crashRegister,
+    listenRegister, priorityClientsInit, eventBackendRegister, mainRegisterTls, absentFeaturesRegister, crashRegister,
     watchdogRegister, debugInit, mainRegisterCommands,
 };
 

@@ -46,6 +46,7 @@ static const struct metricsField fields[] = {
                 "Seconds until the first certificate of an authority expires."),
     /* Clients */
     GAUGE("connected_clients", "connected_clients", "Connected clients without replicas."),
+    GAUGE("connected_priority_clients", "connected_priority_clients", "Clients from priority-subnets."),
     GAUGE("cluster_connections", "cluster_connections", "Connections of the cluster bus."),
     GAUGE("maxclients", "config_maxclients", "The limit maxclients."),
     GAUGE("client_recent_max_input_buffer", "client_recent_max_input_buffer_bytes",
@@ -142,6 +143,8 @@ static const struct metricsField fields[] = {
     COUNTER("total_net_repl_input_bytes", "net_repl_input_bytes_total", "Bytes from the primary."),
     COUNTER("total_net_repl_output_bytes", "net_repl_output_bytes_total", "Bytes to replicas."),
     COUNTER("rejected_connections", "rejected_connections_total", "Connections that were rejected."),
+    COUNTER("rejected_priority_connections", "rejected_priority_connections_total",
+            "Connections from priority-subnets that were rejected."),
     GAUGE("sync_full", "replica_resyncs_full", "Full synchronizations of replicas."),
     GAUGE("sync_partial_ok", "replica_partial_resync_accepted", "Partial synchronizations of replicas."),
     GAUGE("sync_partial_err", "replica_partial_resync_denied", "Partial synchronizations that were refused."),

@@ -23,11 +23,12 @@ namespace eval resp {
     variable close_ms 0
 }
 
-proc resp::connect {host port {deferred 0}} {
+# source: the address to connect from; empty: any.
+proc resp::connect {host port {deferred 0} {source {}}} {
     variable next
     variable state
     set name ::resp::client[incr next]
-    array set state [list $name,host $host $name,port $port $name,deferred $deferred $name,pushes {}]
+    array set state [list $name,host $host $name,port $port $name,deferred $deferred $name,source $source $name,pushes {}]
     resp::open $name
     interp alias {} $name {} ::resp::dispatch $name
     return $name
@@ -35,7 +36,8 @@ proc resp::connect {host port {deferred 0}} {
 
 proc resp::open {name} {
     variable state
-    set fd [socket $state($name,host) $state($name,port)]
+    set source [expr {$state($name,source) eq {} ? {} : [list -myaddr $state($name,source)]}]
+    set fd [socket {*}$source $state($name,host) $state($name,port)]
     fconfigure $fd -translation binary -buffering full -buffersize 65536
     set state($name,fd) $fd
     set state($name,pushes) {}

@@ -89,6 +89,7 @@ set table [subst {
     max-new-connections-per-cycle {int 1 1000}
     max-new-tls-connections-per-cycle {int 1 1000}
     maxclients {own {1000 1000 50 50} {0 -1 x 1kb}}
+    maxclients-reserved {int 0 4294967295}
     maxmemory {own {0 0 3mb 3145728 2Gb 2147483648 9223372036854775807 9223372036854775807
         9223372036854775808 9223372036854775807 18446744073709551615 9223372036854775807} {x -1 5% 18446744073709551616}}
     maxmemory-scripts {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
@@ -104,6 +105,7 @@ set table [subst {
     oom-score-adj-values {own {{0 100 300} {0 100 300}} {{1 2} {1 2 x} {0 0 2001}}}
     pidfile immutable
     prefetch-batch-max-size {int 0 128}
+    priority-subnets {own {10.0.0.0/8 10.0.0.0/8 {1.2.3.4,  ::1/128 fd00::/8} {1.2.3.4,  ::1/128 fd00::/8} {} {}} {1.2.3 host 1.2.3.4/33 ::1/129 1.2.3.4/}}
     proc-title-template {own {{{title} x} {{title} x}} {{{nosuch}} {} {{title}}}}
     protected-mode bool
     proto-max-bulk-len {memory 1048576}
@@ -391,7 +393,7 @@ start_server {tags {introspection external:skip}} {
         dict for {names type} $table {
             set name [lindex [split $names |] 0]
             # These would make the rest of the test another one.
-            if {$type eq "immutable" || $name in {requirepass min-replicas-to-write client-output-buffer-limit maxmemory maxclients appendonly locale-collate loglevel log-format}} continue
+            if {$type eq "immutable" || $name in {requirepass min-replicas-to-write client-output-buffer-limit maxmemory maxclients maxclients-reserved appendonly locale-collate loglevel log-format}} continue
             foreach {value shown} [lindex [values_of $type] 0] {
                 if {$shown eq [dict get $before $name]} continue
                 config_set $name $value
