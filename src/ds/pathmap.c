@@ -18,7 +18,7 @@ struct pathmap *pathmapNew(void) {
 
 static void pathmapFreeOne(void *drop, struct pathmapNode *n) {
     void (*fn)(void *) = *(void (**)(void *))drop;
-    if (fn && pathmapNodeHasValue(n)) fn(*pathmapNodeValue(n));
+    for (unsigned i = 0; fn && i < n->values; i++) fn(pathmapNodeValues(n)[i]);
     zfree(n);
 }
 
@@ -39,45 +39,79 @@ size_t pathmapMemory(const struct pathmap *map) {
 
 /* ---- Searching ---- */
 
+/* Returns the node that a search for a text continues with, NULL: none. */
+static const struct pathmapNode *pathmapNextNode(const struct pathmapNode *n, struct str rest) {
+    struct pathmapNode **child = rest.len ? pathmapNodeFindChild(n, (uint8_t)*rest.ptr) : NULL;
+    return child ? *child : NULL;
+}
+
 void **pathmapFind(const struct pathmap *map, struct str path) {
     const struct pathmapNode *n = map->root;
-    while (n && strStarts(path, pathmapNodeLabel(n))) {
+    while (n && path.len > n->label && strStarts(path, pathmapNodeLabel(n))) {
         path = pathmapSkip(path, n->label);
-        if (!path.len) return pathmapNodeHasValue(n) ? pathmapNodeValue(n) : NULL;
-        struct pathmapNode **child = pathmapNodeFindChild(n, (uint8_t)*path.ptr);
-        n = child ? *child : NULL;
+        n = pathmapNextNode(n, path);
     }
-    return NULL;
+    if (!n || !strStarts(pathmapNodeLabel(n), path)) return NULL;
+    unsigned count = pathmapNodeValuesUpTo(n, path.len);
+    bool found = count && pathmapNodeEnds(n)[count - 1] == path.len;
+    return found ? pathmapNodeValues(n) + count - 1 : NULL;
 }
 
 void **pathmapLongest(const struct pathmap *map, struct str text, size_t *length) {
-    const struct pathmapNode *n = map->root, *best = NULL;
+    const struct pathmapNode *n = map->root;
     struct str rest = text;
-    while (n && strStarts(rest, pathmapNodeLabel(n))) {
-        rest = pathmapSkip(rest, n->label);
-        if (pathmapNodeHasValue(n)) {
-            best = n;
-            *length = text.len - rest.len;
+    void **best = NULL;
+    while (n) {
+        size_t common = pathmapCommonLength(pathmapNodeLabel(n), rest);
+        unsigned count = pathmapNodeValuesUpTo(n, common);
+        if (count) {
+            best = pathmapNodeValues(n) + count - 1;
+            *length = text.len - rest.len + pathmapNodeEnds(n)[count - 1];
         }
-        struct pathmapNode **child = rest.len ? pathmapNodeFindChild(n, (uint8_t)*rest.ptr) : NULL;
-        n = child ? *child : NULL;
+        if (common < n->label) break;
+        rest = pathmapSkip(rest, common);
+        n = pathmapNextNode(n, rest);
     }
-    return best ? pathmapNodeValue(best) : NULL;
+    return best;
 }
 
 void pathmapPrefixes(const struct pathmap *map, struct str text,
                      bool (*fn)(void *priv, size_t length, void **value), void *priv) {
     const struct pathmapNode *n = map->root;
     struct str rest = text;
-    while (n && strStarts(rest, pathmapNodeLabel(n))) {
-        rest = pathmapSkip(rest, n->label);
-        if (pathmapNodeHasValue(n) && !fn(priv, text.len - rest.len, pathmapNodeValue(n))) return;
-        struct pathmapNode **child = rest.len ? pathmapNodeFindChild(n, (uint8_t)*rest.ptr) : NULL;
-        n = child ? *child : NULL;
+    while (n) {
+        size_t common = pathmapCommonLength(pathmapNodeLabel(n), rest), above = text.len - rest.len;
+        unsigned count = pathmapNodeValuesUpTo(n, common);
+        for (unsigned i = 0; i < count; i++)
+            if (!fn(priv, above + pathmapNodeEnds(n)[i], pathmapNodeValues(n) + i)) return;
+        if (common < n->label) return;
+        rest = pathmapSkip(rest, common);
+        n = pathmapNextNode(n, rest);
     }
 }
 
-/* Follows the first bytes of labels without comparing the rest, which is on its way. */
+/* ---- Prefetching ---- */
+
+enum { PATHMAP_AT_NODE, PATHMAP_AT_SLOT, PATHMAP_AT_VALUE };
+
+static bool pathmapPrefetchNode(const struct pathmapNode *n, const void **at, uint64_t notes[5]) {
+    *at = n;
+    notes[1] = PATHMAP_AT_NODE;
+    if (!n) return false;
+    __builtin_prefetch(n);
+    __builtin_prefetch((const char *)n + 63);
+    return true;
+}
+
+/* Loads what a comparison with the text reads of a node: the values' ends and the run. These are many lines
+ * in a row, and a prefetch is dropped when the processor waits for too many; a load is not. */
+static void pathmapLoadRun(const struct pathmapNode *n, size_t text) {
+    const char *end = pathmapNodeBytes(n) + (text < n->label ? text : n->label);
+    for (const char *p = (const char *)pathmapNodeValues(n); p < end; p += 64)
+        (void)*(const volatile char *)p;
+}
+
+/* Follows the first bytes of runs without comparing the others, which are on their way. */
 bool pathmapPrefetch(const struct pathmap *map, struct str text, int step, const void **at,
                      uint64_t notes[5]) {
     if (step == 0) {
@@ -85,134 +119,163 @@ bool pathmapPrefetch(const struct pathmap *map, struct str text, int step, const
         return true;
     }
     if (step == 1) {
-        *at = map->root;
         notes[0] = 0;
-        if (!map->root) return false;
-        __builtin_prefetch(map->root);
-        return true;
+        return pathmapPrefetchNode(map->root, at, notes);
     }
     const struct pathmapNode *n = *at;
-    const char *label = pathmapNodeLabelBytes(n);
-    for (const char *p = (const char *)n + 64; p < label + n->label; p += 64) __builtin_prefetch(p);
-    size_t done = notes[0] += n->label;
-    if (done > text.len) return false;
-    if (pathmapNodeHasValue(n) && (const char *)pathmapNodeSlots(n) <= (const char *)n + 64)
-        __builtin_prefetch(*pathmapNodeValue(n));
-    if (done == text.len) return false;
-    struct pathmapNode **child = pathmapNodeFindChild(n, (uint8_t)text.ptr[done]);
-    if (!child) return false;
-    *at = *child;
-    __builtin_prefetch(*at);
-    return true;
+    size_t left = text.len - notes[0];
+    if (notes[1] == PATHMAP_AT_VALUE) {
+        unsigned count = pathmapNodeValuesUpTo(n, left);
+        if (count) __builtin_prefetch(pathmapNodeValues(n)[count - 1]);
+        return false;
+    }
+    struct pathmapNode **slot =
+        left > n->label ? pathmapNodeFindChild(n, (uint8_t)text.ptr[notes[0] + n->label]) : NULL;
+    if (notes[1] == PATHMAP_AT_NODE) {
+        pathmapLoadRun(n, left);
+        if (!slot) {
+            notes[1] = PATHMAP_AT_VALUE;
+            return true;
+        }
+        if ((const char *)(slot + 1) > (const char *)n + 64) {
+            __builtin_prefetch(slot);
+            notes[1] = PATHMAP_AT_SLOT;
+            return true;
+        }
+    }
+    notes[0] += n->label;
+    return pathmapPrefetchNode(*slot, at, notes);
 }
 
 /* ---- Inserting ---- */
 
-/* Returns nodes for a text: one, or a chain of them if it is long. The last one has a value if `below` is
- * NULL, else it has this node as its child, with which it is joined if that is possible. *last becomes the
- * last node. */
+/* Returns nodes for a text: one, or a chain of them if it is long. The last one is *last; it has a value if
+ * `below` is NULL, else this node as its child, with which it is joined if they fit. */
 static struct pathmapNode *pathmapNewChain(struct pathmap *map, struct str text, struct pathmapNode *below,
                                            struct pathmapNode **last) {
-    size_t full = text.len ? (text.len - 1) / PATHMAP_LABEL_MAX * PATHMAP_LABEL_MAX : 0;
-    struct pathmapNode *n = pathmapNodeNew(map, !below, pathmapSkip(text, full), STR(""));
-    if (below) {
-        pathmapNodeAddChild(map, &n, below);
-        pathmapNodeSettle(map, &n);
-    }
+    size_t at = text.len ? (text.len - 1) / PATHMAP_CHUNK_MAX * PATHMAP_CHUNK_MAX : 0;
+    struct pathmapNode *n = pathmapNodeNew(map, pathmapSkip(text, at), !below);
     *last = n;
-    while (full) {
-        full -= PATHMAP_LABEL_MAX;
-        struct pathmapNode *upper =
-            pathmapNodeNew(map, false, strN(text.ptr + full, PATHMAP_LABEL_MAX), STR(""));
-        pathmapNodeAddChild(map, &upper, n);
-        n = upper;
+    for (;;) {
+        if (below) {
+            pathmapNodeAddChild(map, &n, below);
+            pathmapNodeTidy(map, &n);
+        }
+        if (!at) return n;
+        at -= PATHMAP_CHUNK_MAX;
+        below = n;
+        n = pathmapNodeNew(map, strN(text.ptr + at, PATHMAP_CHUNK_MAX), false);
     }
-    return n;
 }
 
-static size_t pathmapCommonLength(struct str a, struct str b) {
-    size_t n = a.len < b.len ? a.len : b.len, i = 0;
-    for (uint64_t x, y; i + 8 <= n; i += 8) {
-        memcpy(&x, a.ptr + i, 8);
-        memcpy(&y, b.ptr + i, 8);
-        if (x != y) break;
+/* Adds a path that ends in the run of *slot, or at its end. */
+static void **pathmapInsertEnd(struct pathmap *map, struct pathmapNode **slot, size_t end, bool *added) {
+    const struct pathmapNode *n = *slot;
+    unsigned count = pathmapNodeValuesUpTo(n, end);
+    *added = !count || pathmapNodeEnds(n)[count - 1] != end;
+    if (!*added) return pathmapNodeValues(n) + count - 1;
+    if (n->values == PATHMAP_VALUES_MAX) {
+        size_t half = pathmapNodeEnds(n)[PATHMAP_VALUES_MAX / 2];
+        pathmapNodeSplit(map, slot, half);
+        if (end > half) {
+            slot = pathmapNodeSlots(*slot);
+            end -= half;
+        }
     }
-    while (i < n && a.ptr[i] == b.ptr[i]) i++;
-    return i;
+    return pathmapNodeAddValue(map, slot, end);
 }
 
-/* Adds a path that leaves the label of *slot after `common` bytes. `up` is where the parent is, or NULL. */
-static void **pathmapInsertInside(struct pathmap *map, struct pathmapNode **up, struct pathmapNode **slot,
+/* Adds a path that leaves the run of *slot after `common` bytes, and goes on with `rest`. `up` is where the
+ * parent is, or NULL. */
+static void **pathmapInsertBranch(struct pathmap *map, struct pathmapNode **up, struct pathmapNode **slot,
                                   size_t common, struct str rest) {
-    struct pathmapNode *last = NULL;
+    struct pathmapNode *last;
     pathmapNodeSplit(map, slot, common);
-    pathmapNodeSettle(map, pathmapNodeSlots(*slot));
-    if (rest.len)
-        pathmapNodeAddChild(map, slot, pathmapNewChain(map, rest, NULL, &last));
-    else
-        pathmapNodeSetHasValue(map, slot, true);
-    /* The label of *slot is shorter than before: that of its parent may fit in front now. */
-    if (up) {
-        const struct pathmapNode *before = *up;
-        pathmapNodeSettle(map, up);
-        if (*up != before) slot = up;
-    }
-    return pathmapNodeValue(last ? last : *slot);
+    pathmapNodeTidy(map, pathmapNodeSlots(*slot));
+    pathmapNodeAddChild(map, slot, pathmapNewChain(map, rest, NULL, &last));
+    if (up) pathmapNodeTidy(map, up); /* *slot has become shorter, so its parent may fit in front of it */
+    return pathmapNodeValues(last);
 }
 
-void **pathmapInsert(struct pathmap *map, struct str path, bool *added) {
+/* Adds a path that goes on after the run of *slot, where no child is. */
+static void **pathmapInsertBelow(struct pathmap *map, struct pathmapNode **slot, struct str rest) {
+    struct pathmapNode *last;
+    if (!(*slot)->children && pathmapNodeFits(*slot, rest.len, 1)) return pathmapNodeExtend(map, slot, rest);
+    pathmapNodeAddChild(map, slot, pathmapNewChain(map, rest, NULL, &last));
+    return pathmapNodeValues(last);
+}
+
+static void **pathmapInsertAt(struct pathmap *map, struct str path, bool *added) {
     struct pathmapNode **up = NULL, **slot = &map->root, *last;
-    serverAssert(path.len <= PATHMAP_PATH_MAX);
     *added = true;
     while (*slot) {
         size_t common = pathmapCommonLength(pathmapNodeLabel(*slot), path);
+        if (common == path.len) return pathmapInsertEnd(map, slot, common, added);
         path = pathmapSkip(path, common);
-        if (common < (*slot)->label) {
-            map->count++;
-            return pathmapInsertInside(map, up, slot, common, path);
-        }
-        if (!path.len) {
-            *added = !pathmapNodeHasValue(*slot);
-            map->count += *added;
-            if (*added) pathmapNodeSetHasValue(map, slot, true);
-            return pathmapNodeValue(*slot);
-        }
+        if (common < (*slot)->label) return pathmapInsertBranch(map, up, slot, common, path);
         struct pathmapNode **child = pathmapNodeFindChild(*slot, (uint8_t)*path.ptr);
-        if (!child) {
-            map->count++;
-            pathmapNodeAddChild(map, slot, pathmapNewChain(map, path, NULL, &last));
-            return pathmapNodeValue(last);
-        }
+        if (!child) return pathmapInsertBelow(map, slot, path);
         up = slot;
         slot = child;
     }
-    map->count++;
     *slot = pathmapNewChain(map, path, NULL, &last);
-    return pathmapNodeValue(last);
+    return pathmapNodeValues(last);
+}
+
+void **pathmapInsert(struct pathmap *map, struct str path, bool *added) {
+    serverAssert(path.len <= PATHMAP_PATH_MAX);
+    void **place = pathmapInsertAt(map, path, added);
+    map->count += *added;
+    return place;
 }
 
 /* ---- Removing ---- */
 
-/* The way down to a node, as far as a removal needs it. */
+/* The way down to a node, as far as a removal needs it: where the node and its parent are, and what becomes
+ * of the tree when all below the node goes. */
 struct pathmapWay {
-    struct pathmapNode **slot;  /* where the node is */
-    struct pathmapNode **stays; /* where the deepest ancestor is that stays when all below *slot goes; NULL */
-    struct pathmapNode **top;   /* where its child on the way is, or the root: all from there on goes */
-    size_t above;               /* bytes of the path before the label of *top */
+    struct pathmapNode **slot, **up;
+    struct pathmapNode **stays, **stays_up; /* the deepest ancestor that stays, and its parent; or NULL */
+    struct pathmapNode **top;               /* all from there on goes: a child of *stays, or the root */
+    size_t above;                           /* bytes of the path before the run of *top */
 };
 
-/* Goes from *way->slot to its child for this byte. False: there is none. `passed` is the number of bytes of
- * the path up to it. */
-static bool pathmapStepDown(struct pathmapWay *way, uint8_t byte, size_t passed) {
+/* Notes that the node stays, and that what goes begins at its child in `top`. */
+static void pathmapWayStays(struct pathmapWay *way, struct pathmapNode **top, size_t above) {
+    way->stays = way->slot;
+    way->stays_up = way->up;
+    way->top = top;
+    way->above = above;
+}
+
+/* Goes on to the child for this byte; `above` are the bytes before its run. False: there is none. */
+static bool pathmapWayDown(struct pathmapWay *way, uint8_t byte, size_t above) {
     struct pathmapNode **child = pathmapNodeFindChild(*way->slot, byte);
     if (!child) return false;
-    if (pathmapNodeHasValue(*way->slot) || pathmapNodeChildren(*way->slot) > 1) {
-        way->stays = way->slot;
-        way->top = child;
-        way->above = passed;
-    }
+    if ((*way->slot)->values || (*way->slot)->children > 1) pathmapWayStays(way, child, above);
+    way->up = way->slot;
     way->slot = child;
     return true;
+}
+
+/* Goes down to the node in whose run the path ends; *rest are the bytes of it that belong to that node.
+ * False: no path begins with this one. */
+static bool pathmapWayTo(struct pathmapWay *way, struct pathmap *map, struct str path, struct str *rest) {
+    *way = (struct pathmapWay){.slot = &map->root, .top = &map->root};
+    *rest = path;
+    if (!map->root) return false;
+    while (rest->len > (*way->slot)->label) {
+        if (!strStarts(*rest, pathmapNodeLabel(*way->slot))) return false;
+        *rest = pathmapSkip(*rest, (*way->slot)->label);
+        if (!pathmapWayDown(way, (uint8_t)*rest->ptr, path.len - rest->len)) return false;
+    }
+    return strStarts(pathmapNodeLabel(*way->slot), *rest);
+}
+
+/* Restores the invariants of a node that has lost something, and of its parent. */
+static void pathmapTidyBoth(struct pathmap *map, struct pathmapNode **slot, struct pathmapNode **up) {
+    pathmapNodeTidy(map, slot);
+    if (up) pathmapNodeTidy(map, up);
 }
 
 /* Takes all from *way->top on out of the map and returns it. */
@@ -222,32 +285,29 @@ static struct pathmapNode *pathmapCut(struct pathmap *map, const struct pathmapW
         map->root = NULL;
     } else {
         pathmapNodeDropChild(map, way->stays, (unsigned)(way->top - pathmapNodeSlots(*way->stays)));
-        pathmapNodeSettle(map, way->stays);
+        pathmapTidyBoth(map, way->stays, way->stays_up);
     }
     return top;
 }
 
 void *pathmapRemove(struct pathmap *map, struct str path) {
-    struct pathmapWay way = {&map->root, NULL, &map->root, 0};
-    struct str rest = path;
-    if (!map->root) return NULL;
-    for (;;) {
-        if (!strStarts(rest, pathmapNodeLabel(*way.slot))) return NULL;
-        rest = pathmapSkip(rest, (*way.slot)->label);
-        if (!rest.len) break;
-        if (!pathmapStepDown(&way, (uint8_t)*rest.ptr, path.len - rest.len)) return NULL;
-    }
-    if (!pathmapNodeHasValue(*way.slot)) return NULL;
-    void *value = *pathmapNodeValue(*way.slot);
+    struct pathmapWay way;
+    struct str rest;
+    if (!pathmapWayTo(&way, map, path, &rest)) return NULL;
+    const struct pathmapNode *n = *way.slot;
+    unsigned count = pathmapNodeValuesUpTo(n, rest.len);
+    if (!count || pathmapNodeEnds(n)[count - 1] != rest.len) return NULL;
+    void *value = pathmapNodeValues(n)[count - 1];
     map->count--;
-    if (pathmapNodeChildren(*way.slot)) {
-        pathmapNodeSetHasValue(map, way.slot, false);
-        pathmapNodeSettle(map, way.slot);
+    if (n->children || n->values > 1) {
+        pathmapNodeDropValue(map, way.slot, count - 1);
+        pathmapTidyBoth(map, way.slot, way.up);
         return value;
     }
-    for (struct pathmapNode *n = pathmapCut(map, &way), *next; n; n = next) { /* the rest of a long label */
-        next = pathmapNodeChildren(n) ? *pathmapNodeSlots(n) : NULL;
-        pathmapNodeFree(map, n);
+    for (struct pathmapNode *gone = pathmapCut(map, &way), *next; gone;
+         gone = next) { /* all of a long text */
+        next = gone->children ? *pathmapNodeSlots(gone) : NULL;
+        pathmapNodeFree(map, gone);
     }
     return value;
 }
@@ -258,17 +318,18 @@ static void pathmapCountNode(void *priv, struct pathmapNode *n) {
     struct pathmap *sum = priv;
     sum->nodes++;
     sum->memory += zmallocSize(n);
-    sum->count += pathmapNodeHasValue(n);
+    sum->count += n->values;
 }
 
 struct pathmap *pathmapDetach(struct pathmap *map, struct str prefix) {
-    struct pathmapWay way = {&map->root, NULL, &map->root, 0};
-    struct str rest = prefix;
-    if (!map->root) return NULL;
-    while (!strStarts(pathmapNodeLabel(*way.slot), rest)) {
-        if (!strStarts(rest, pathmapNodeLabel(*way.slot))) return NULL;
-        rest = pathmapSkip(rest, (*way.slot)->label);
-        if (!pathmapStepDown(&way, (uint8_t)*rest.ptr, prefix.len - rest.len)) return NULL;
+    struct pathmapWay way;
+    struct str rest;
+    if (!pathmapWayTo(&way, map, prefix, &rest)) return NULL;
+    unsigned stay = rest.len ? pathmapNodeValuesUpTo(*way.slot, rest.len - 1) : 0;
+    if (stay) { /* shorter paths end in the same run */
+        size_t end = pathmapNodeEnds(*way.slot)[stay - 1];
+        pathmapNodeSplit(map, way.slot, end);
+        pathmapWayStays(&way, pathmapNodeSlots(*way.slot), prefix.len - rest.len + end);
     }
     struct pathmapNode *top = pathmapCut(map, &way), *last;
     struct pathmap *taken = pathmapNew(), sum = {0};

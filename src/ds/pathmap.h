@@ -4,7 +4,9 @@
  *
  * The structure is a radix tree with compressed edges (D. R. Morrison, "PATRICIA", JACM 15(4), 1968) whose
  * nodes adapt to the number of their children (V. Leis et al., "The Adaptive Radix Tree", ICDE 2013). Bytes
- * that paths share are stored once. Children are found by their first byte.
+ * that paths share are stored once. Paths of which one begins with the other, without a branch between them,
+ * share a node, so a deep search reads few allocations from front to back. Children are found by their first
+ * byte. docs/contributing/design/pathmap.md explains it with figures.
  *
  * A path is any string, the empty one included. The map keeps one pointer, never NULL, for each path. It does
  * not own what the pointer refers to. Paths are ordered as unsigned bytes, a prefix before what it begins.
@@ -29,7 +31,7 @@ struct pathmap *pathmapNew(void);
  * the length of paths. */
 void pathmapFree(struct pathmap *map, void (*drop)(void *value));
 size_t pathmapCount(const struct pathmap *map);  /* number of paths; O(1) */
-size_t pathmapNodes(const struct pathmap *map);  /* number of allocations; O(1) */
+size_t pathmapNodes(const struct pathmap *map);  /* number of allocations, the map's own included; O(1) */
 size_t pathmapMemory(const struct pathmap *map); /* allocated bytes, without the values; O(1) */
 
 /* ---- One path: O(L) ---- */

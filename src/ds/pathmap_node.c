@@ -12,6 +12,26 @@
 
 /* ---- The index ---- */
 
+size_t pathmapCommonLength(struct str a, struct str b) {
+    size_t n = a.len < b.len ? a.len : b.len, i = 0;
+#ifdef __SSE2__
+    for (; i + 64 <= n; i += 64) {
+        const __m128i *x = (const __m128i *)(a.ptr + i), *y = (const __m128i *)(b.ptr + i);
+        __m128i equal = _mm_cmpeq_epi8(_mm_loadu_si128(x), _mm_loadu_si128(y));
+        for (int j = 1; j < 4; j++)
+            equal = _mm_and_si128(equal, _mm_cmpeq_epi8(_mm_loadu_si128(x + j), _mm_loadu_si128(y + j)));
+        if (_mm_movemask_epi8(equal) != 0xffff) break;
+    }
+#endif
+    for (uint64_t x, y; i + 8 <= n; i += 8) {
+        memcpy(&x, a.ptr + i, 8);
+        memcpy(&y, b.ptr + i, 8);
+        if (x != y) break;
+    }
+    while (i < n && a.ptr[i] == b.ptr[i]) i++;
+    return i;
+}
+
 static void pathmapNodeReadWords(const struct pathmapNode *n, uint64_t words[4]) {
     memcpy(words, (const char *)n + PATHMAP_WORDS_AT, 32);
 }
@@ -39,7 +59,7 @@ _Static_assert(4 + 32 <= 24 + 17 * sizeof(void *), "32 bytes of a list can be re
 _Static_assert(PATHMAP_LIST_MAX < 32, "one mask for all children of a list");
 
 struct pathmapNode **pathmapNodeFindChild(const struct pathmapNode *n, uint8_t byte) {
-    unsigned children = pathmapNodeChildren(n);
+    unsigned children = n->children;
     if (children <= 1) return children && n->index[0] == byte ? pathmapNodeSlots(n) : NULL;
     if (children <= PATHMAP_LIST_MAX) {
         uint32_t mask = pathmapNodeMatch(n, children, byte);
@@ -52,7 +72,7 @@ struct pathmapNode **pathmapNodeFindChild(const struct pathmapNode *n, uint8_t b
 }
 
 unsigned pathmapNodeRank(const struct pathmapNode *n, uint8_t byte) {
-    unsigned children = pathmapNodeChildren(n), rank = 0;
+    unsigned children = n->children, rank = 0;
     if (children <= PATHMAP_LIST_MAX) {
         while (rank < children && n->index[rank] < byte) rank++;
         return rank;
@@ -65,7 +85,7 @@ unsigned pathmapNodeRank(const struct pathmapNode *n, uint8_t byte) {
 
 /* Writes the first bytes of all children, in order. */
 static void pathmapNodeListBytes(const struct pathmapNode *n, uint8_t *bytes) {
-    unsigned children = pathmapNodeChildren(n);
+    unsigned children = n->children;
     if (children <= PATHMAP_LIST_MAX) {
         memcpy(bytes, n->index, children);
         return;
@@ -79,7 +99,7 @@ static void pathmapNodeListBytes(const struct pathmapNode *n, uint8_t *bytes) {
 
 /* Writes the index of a node from the bytes of its children. */
 static void pathmapNodeWriteIndex(struct pathmapNode *n, const uint8_t *bytes) {
-    unsigned children = pathmapNodeChildren(n);
+    unsigned children = n->children;
     if (children <= PATHMAP_LIST_MAX) {
         memcpy(n->index, bytes, children);
         return;
@@ -93,35 +113,27 @@ static void pathmapNodeWriteIndex(struct pathmapNode *n, const uint8_t *bytes) {
 
 /* ---- Allocation ---- */
 
-static size_t pathmapNodeBytes(unsigned children, bool has_value, size_t label) {
-    return pathmapNodeIndexBytes(children) + sizeof(void *) * (children + has_value) + label;
+static size_t pathmapNodeSize(unsigned children, unsigned values, size_t label) {
+    return pathmapNodeIndexBytes(children) + sizeof(void *) * children + PATHMAP_VALUE_COST * values + label;
 }
 
-/* Allocates a node whose index, pointers and label are not written yet. */
-static struct pathmapNode *pathmapNodeAllocate(struct pathmap *map, unsigned children, bool has_value,
+/* Allocates a node, of which only the header is written. */
+static struct pathmapNode *pathmapNodeAllocate(struct pathmap *map, unsigned children, unsigned values,
                                                size_t label) {
-    debugAssert(children <= 256 && label <= PATHMAP_LABEL_MAX);
-    struct pathmapNode *n = zmalloc(pathmapNodeBytes(children, has_value, label));
-    n->label = (uint16_t)label;
-    n->shape = (uint16_t)(children | (has_value ? PATHMAP_HAS_VALUE : 0));
+    debugAssert(children <= 256 && values <= PATHMAP_VALUES_MAX && label <= PATHMAP_RUN_MAX);
+    struct pathmapNode *n = zmalloc(pathmapNodeSize(children, values, label));
+    n->label = label & 0x1fff;
+    n->children = children & 0x1ff;
+    n->values = values & 0x3ff;
     map->nodes++;
     map->memory += zmallocSize(n);
-    if (has_value) *pathmapNodeValue(n) = NULL;
-    return n;
-}
-
-struct pathmapNode *pathmapNodeNew(struct pathmap *map, bool has_value, struct str label, struct str more) {
-    struct pathmapNode *n = pathmapNodeAllocate(map, 0, has_value, label.len + more.len);
-    char *p = pathmapNodeLabelBytes(n);
-    if (label.len) memcpy(p, label.ptr, label.len);
-    if (more.len) memcpy(p + label.len, more.ptr, more.len);
     return n;
 }
 
 void pathmapNodeFree(struct pathmap *map, struct pathmapNode *n) {
     map->nodes--;
     map->memory -= zmallocSize(n);
-    zfreeSized(n, pathmapNodeBytes(pathmapNodeChildren(n), pathmapNodeHasValue(n), n->label));
+    zfreeSized(n, pathmapNodeSize(n->children, n->values, n->label));
 }
 
 static void pathmapNodeReplace(struct pathmap *map, struct pathmapNode **slot, struct pathmapNode *now) {
@@ -129,92 +141,164 @@ static void pathmapNodeReplace(struct pathmap *map, struct pathmapNode **slot, s
     *slot = now;
 }
 
-/* ---- Changes ---- */
+/* ---- Parts of a node ---- */
 
 /* Copies the children of a node to one that has as many. */
 static void pathmapNodeCopyChildren(struct pathmapNode *to, const struct pathmapNode *from) {
-    unsigned children = pathmapNodeChildren(from);
-    size_t index = children <= PATHMAP_LIST_MAX ? children : PATHMAP_MAP_BYTES - 4;
-    memcpy(to->index, from->index, index);
-    memcpy(pathmapNodeSlots(to), pathmapNodeSlots(from), children * sizeof(void *));
+    memcpy(to->index, from->index,
+           from->children <= PATHMAP_LIST_MAX ? from->children : PATHMAP_MAP_BYTES - 4);
+    memcpy(pathmapNodeSlots(to), pathmapNodeSlots(from), from->children * sizeof(void *));
 }
 
-/* Copies the value, if both have one, and the label. */
-static void pathmapNodeCopyRest(struct pathmapNode *to, const struct pathmapNode *from) {
-    if (pathmapNodeHasValue(to) && pathmapNodeHasValue(from)) *pathmapNodeValue(to) = *pathmapNodeValue(from);
-    memcpy(pathmapNodeLabelBytes(to), pathmapNodeLabelBytes(from), from->label);
+/* Copies values of a node, `count` from number `first` on, to number `at` of another one, in whose run their
+ * bytes are `shift` bytes further on. */
+static void pathmapNodeCopyValues(struct pathmapNode *to, unsigned at, const struct pathmapNode *from,
+                                  unsigned first, unsigned count, int shift) {
+    memcpy(pathmapNodeValues(to) + at, pathmapNodeValues(from) + first, count * sizeof(void *));
+    uint16_t *ends = pathmapNodeEnds(to) + at, *old = pathmapNodeEnds(from) + first;
+    for (unsigned i = 0; i < count; i++) ends[i] = (uint16_t)(old[i] + shift);
+}
+
+static void **pathmapNodeSetValue(struct pathmapNode *n, unsigned at, size_t end) {
+    pathmapNodeEnds(n)[at] = (uint16_t)end;
+    pathmapNodeValues(n)[at] = NULL;
+    return pathmapNodeValues(n) + at;
+}
+
+/* Copies `length` bytes of a run, from byte `from_at` on, to byte `at` of another one. */
+static void pathmapNodeCopyBytes(struct pathmapNode *to, size_t at, const struct pathmapNode *from,
+                                 size_t from_at, size_t length) {
+    memcpy(pathmapNodeBytes(to) + at, pathmapNodeBytes(from) + from_at, length);
+}
+
+/* ---- Changes ---- */
+
+struct pathmapNode *pathmapNodeNew(struct pathmap *map, struct str label, bool has_value) {
+    struct pathmapNode *n = pathmapNodeAllocate(map, 0, has_value, label.len);
+    if (has_value) pathmapNodeSetValue(n, 0, label.len);
+    if (label.len) memcpy(pathmapNodeBytes(n), label.ptr, label.len);
+    return n;
+}
+
+/* Returns a copy with another number of children, whose index and pointers are not written. */
+static struct pathmapNode *pathmapNodeCopyRun(struct pathmap *map, const struct pathmapNode *from,
+                                              unsigned children) {
+    struct pathmapNode *n = pathmapNodeAllocate(map, children, from->values, from->label);
+    pathmapNodeCopyValues(n, 0, from, 0, from->values, 0);
+    pathmapNodeCopyBytes(n, 0, from, 0, from->label);
+    return n;
 }
 
 void pathmapNodeAddChild(struct pathmap *map, struct pathmapNode **slot, struct pathmapNode *child) {
-    struct pathmapNode *old = *slot;
-    unsigned children = pathmapNodeChildren(old);
-    uint8_t bytes[256], byte = (uint8_t)*pathmapNodeLabelBytes(child);
-    unsigned at = pathmapNodeRank(old, byte);
-    struct pathmapNode *n = pathmapNodeAllocate(map, children + 1, pathmapNodeHasValue(old), old->label);
+    struct pathmapNode *old = *slot, *n = pathmapNodeCopyRun(map, old, old->children + 1);
+    struct pathmapNode **to = pathmapNodeSlots(n), **from = pathmapNodeSlots(old);
+    uint8_t bytes[256], byte = (uint8_t)*pathmapNodeBytes(child);
+    unsigned at = pathmapNodeRank(old, byte), after = old->children - at;
     pathmapNodeListBytes(old, bytes);
-    memmove(bytes + at + 1, bytes + at, children - at);
+    memmove(bytes + at + 1, bytes + at, after);
     bytes[at] = byte;
     pathmapNodeWriteIndex(n, bytes);
-    struct pathmapNode **to = pathmapNodeSlots(n), **from = pathmapNodeSlots(old);
     memcpy(to, from, at * sizeof *to);
     to[at] = child;
-    memcpy(to + at + 1, from + at, (children - at) * sizeof *to);
-    pathmapNodeCopyRest(n, old);
+    memcpy(to + at + 1, from + at, after * sizeof *to);
     pathmapNodeReplace(map, slot, n);
 }
 
 void pathmapNodeDropChild(struct pathmap *map, struct pathmapNode **slot, unsigned at) {
-    struct pathmapNode *old = *slot;
-    unsigned children = pathmapNodeChildren(old);
-    uint8_t bytes[256];
-    debugAssert(at < children);
-    struct pathmapNode *n = pathmapNodeAllocate(map, children - 1, pathmapNodeHasValue(old), old->label);
-    pathmapNodeListBytes(old, bytes);
-    memmove(bytes + at, bytes + at + 1, children - at - 1);
-    pathmapNodeWriteIndex(n, bytes);
+    struct pathmapNode *old = *slot, *n = pathmapNodeCopyRun(map, old, old->children - 1);
     struct pathmapNode **to = pathmapNodeSlots(n), **from = pathmapNodeSlots(old);
+    uint8_t bytes[256];
+    unsigned after = old->children - at - 1;
+    debugAssert(at < old->children);
+    pathmapNodeListBytes(old, bytes);
+    memmove(bytes + at, bytes + at + 1, after);
+    pathmapNodeWriteIndex(n, bytes);
     memcpy(to, from, at * sizeof *to);
-    memcpy(to + at, from + at + 1, (children - at - 1) * sizeof *to);
-    pathmapNodeCopyRest(n, old);
+    memcpy(to + at, from + at + 1, after * sizeof *to);
     pathmapNodeReplace(map, slot, n);
 }
 
-void pathmapNodeSetHasValue(struct pathmap *map, struct pathmapNode **slot, bool has_value) {
+void **pathmapNodeAddValue(struct pathmap *map, struct pathmapNode **slot, size_t end) {
     struct pathmapNode *old = *slot;
-    debugAssert(pathmapNodeHasValue(old) != has_value);
-    struct pathmapNode *n = pathmapNodeAllocate(map, pathmapNodeChildren(old), has_value, old->label);
+    struct pathmapNode *n = pathmapNodeAllocate(map, old->children, old->values + 1, old->label);
+    unsigned at = pathmapNodeValuesUpTo(old, end);
+    debugAssert(!at || pathmapNodeEnds(old)[at - 1] < end);
     pathmapNodeCopyChildren(n, old);
-    pathmapNodeCopyRest(n, old);
+    pathmapNodeCopyValues(n, 0, old, 0, at, 0);
+    pathmapNodeCopyValues(n, at + 1, old, at, old->values - at, 0);
+    pathmapNodeCopyBytes(n, 0, old, 0, old->label);
     pathmapNodeReplace(map, slot, n);
+    return pathmapNodeSetValue(n, at, end);
+}
+
+void pathmapNodeDropValue(struct pathmap *map, struct pathmapNode **slot, unsigned at) {
+    struct pathmapNode *old = *slot;
+    struct pathmapNode *n = pathmapNodeAllocate(map, old->children, old->values - 1, old->label);
+    debugAssert(at < old->values);
+    pathmapNodeCopyChildren(n, old);
+    pathmapNodeCopyValues(n, 0, old, 0, at, 0);
+    pathmapNodeCopyValues(n, at, old, at + 1, old->values - at - 1, 0);
+    pathmapNodeCopyBytes(n, 0, old, 0, old->label);
+    pathmapNodeReplace(map, slot, n);
+}
+
+void **pathmapNodeExtend(struct pathmap *map, struct pathmapNode **slot, struct str more) {
+    struct pathmapNode *old = *slot;
+    struct pathmapNode *n = pathmapNodeAllocate(map, 0, old->values + 1, old->label + more.len);
+    debugAssert(!old->children);
+    pathmapNodeCopyValues(n, 0, old, 0, old->values, 0);
+    pathmapNodeCopyBytes(n, 0, old, 0, old->label);
+    memcpy(pathmapNodeBytes(n) + old->label, more.ptr, more.len);
+    pathmapNodeReplace(map, slot, n);
+    return pathmapNodeSetValue(n, n->values - 1, n->label);
 }
 
 void pathmapNodeSplit(struct pathmap *map, struct pathmapNode **slot, size_t length) {
     struct pathmapNode *old = *slot;
-    struct str label = pathmapNodeLabel(old);
-    debugAssert(length < label.len);
-    struct pathmapNode *upper = pathmapNodeAllocate(map, 1, false, length);
-    struct pathmapNode *lower =
-        pathmapNodeAllocate(map, pathmapNodeChildren(old), pathmapNodeHasValue(old), label.len - length);
+    unsigned above = pathmapNodeValuesUpTo(old, length), below = old->values - above;
+    debugAssert(length < old->label);
+    struct pathmapNode *upper = pathmapNodeAllocate(map, 1, above, length);
+    struct pathmapNode *lower = pathmapNodeAllocate(map, old->children, below, old->label - length);
     pathmapNodeCopyChildren(lower, old);
-    if (pathmapNodeHasValue(old)) *pathmapNodeValue(lower) = *pathmapNodeValue(old);
-    memcpy(pathmapNodeLabelBytes(lower), label.ptr + length, label.len - length);
-    memcpy(pathmapNodeLabelBytes(upper), label.ptr, length);
-    upper->index[0] = (uint8_t)label.ptr[length];
+    pathmapNodeCopyValues(lower, 0, old, above, below, -(int)length);
+    pathmapNodeCopyBytes(lower, 0, old, length, lower->label);
+    pathmapNodeCopyValues(upper, 0, old, 0, above, 0);
+    pathmapNodeCopyBytes(upper, 0, old, 0, length);
+    upper->index[0] = (uint8_t)*pathmapNodeBytes(lower);
     *pathmapNodeSlots(upper) = lower;
     pathmapNodeReplace(map, slot, upper);
 }
 
-void pathmapNodeSettle(struct pathmap *map, struct pathmapNode **slot) {
-    struct pathmapNode *old = *slot;
-    if (pathmapNodeHasValue(old) || pathmapNodeChildren(old) != 1) return;
-    struct pathmapNode *child = *pathmapNodeSlots(old);
-    if ((size_t)old->label + child->label > PATHMAP_LABEL_MAX) return;
-    struct pathmapNode *n = pathmapNodeAllocate(map, pathmapNodeChildren(child), pathmapNodeHasValue(child),
+static void pathmapNodeJoinChild(struct pathmap *map, struct pathmapNode **slot) {
+    struct pathmapNode *old = *slot, *child = *pathmapNodeSlots(old);
+    struct pathmapNode *n = pathmapNodeAllocate(map, child->children, old->values + child->values,
                                                 (size_t)old->label + child->label);
     pathmapNodeCopyChildren(n, child);
-    if (pathmapNodeHasValue(child)) *pathmapNodeValue(n) = *pathmapNodeValue(child);
-    memcpy(pathmapNodeLabelBytes(n), pathmapNodeLabelBytes(old), old->label);
-    memcpy(pathmapNodeLabelBytes(n) + old->label, pathmapNodeLabelBytes(child), child->label);
+    pathmapNodeCopyValues(n, 0, old, 0, old->values, 0);
+    pathmapNodeCopyValues(n, old->values, child, 0, child->values, old->label);
+    pathmapNodeCopyBytes(n, 0, old, 0, old->label);
+    pathmapNodeCopyBytes(n, old->label, child, 0, child->label);
     pathmapNodeFree(map, child);
     pathmapNodeReplace(map, slot, n);
+}
+
+/* Cuts the run of a leaf after its last path. */
+static void pathmapNodeCutRun(struct pathmap *map, struct pathmapNode **slot) {
+    struct pathmapNode *old = *slot;
+    size_t length = pathmapNodeEnds(old)[old->values - 1];
+    struct pathmapNode *n = pathmapNodeAllocate(map, 0, old->values, length);
+    pathmapNodeCopyValues(n, 0, old, 0, old->values, 0);
+    pathmapNodeCopyBytes(n, 0, old, 0, length);
+    pathmapNodeReplace(map, slot, n);
+}
+
+void pathmapNodeTidy(struct pathmap *map, struct pathmapNode **slot) {
+    const struct pathmapNode *n = *slot;
+    debugAssert(n->children || n->values);
+    if (!n->children && pathmapNodeEnds(n)[n->values - 1] < n->label) {
+        pathmapNodeCutRun(map, slot);
+    } else if (n->children == 1) {
+        const struct pathmapNode *child = *pathmapNodeSlots(n);
+        if (pathmapNodeFits(n, child->label, child->values)) pathmapNodeJoinChild(map, slot);
+    }
 }

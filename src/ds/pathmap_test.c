@@ -96,15 +96,16 @@ static size_t pathmapTestBlocks(char *p) {
     return len;
 }
 
-/* Makes paths that are prefixes of one another: the deepest tree. */
+/* Makes paths that are prefixes of one another: many in one run, or where a byte differs, a deep tree. */
 static size_t pathmapTestNested(char *p) {
-    memset(p, 'n', 400);
-    return randomBelow(400);
+    memset(p, 'n', 2000);
+    if (randomBelow(8) == 0) p[randomBelow(20) * 100] = 'm';
+    return randomBelow(2000);
 }
 
 /* Makes paths longer than a label can be, which end and differ near its limits, or anywhere. */
 static size_t pathmapTestLong(char *p) {
-    size_t limit = PATHMAP_LABEL_MAX, len;
+    size_t limit = PATHMAP_RUN_MAX, len;
     memset(p, 'l', PATH_ROOM);
     for (int i = 0; i < 2; i++) {
         size_t at = randomBelow(3) ? randomBelow(4) * limit + randomBelow(5) : randomBelow(PATH_ROOM);
@@ -176,7 +177,7 @@ static void pathmapTestSearchPrefixes(struct pathmapModel *m, struct str text) {
     size_t length = SIZE_MAX, last = SIZE_MAX, step = 0;
     const void *at = NULL;
     uint64_t notes[5];
-    while (pathmapPrefetch(m->map, text, (int)step, &at, notes)) assert_true(step++ < text.len + 4);
+    while (pathmapPrefetch(m->map, text, (int)step, &at, notes)) assert_true(step++ < 2 * text.len + 4);
     pathmapPrefixes(m->map, text, pathmapTestOnPrefix, &all);
     assert_false(pathmapTestNextPrefix(&all));
     pathmapPrefixes(m->map, text, pathmapTestOnPrefix, &some);
@@ -343,6 +344,49 @@ static void pathmapTestModelLong(void **state) {
     pathmapTestRunModel(pathmapTestLong, modelShare(10000));
 }
 
+/* ---- Defragmentation of a map that changes meanwhile ---- */
+
+static bool *pathmapTestVisited;
+static uintptr_t pathmapTestVisitable; /* values up to this one are in the map from the start */
+
+static void pathmapTestOnVisit(void *priv, void **place) {
+    (void)priv;
+    if ((uintptr_t)*place <= pathmapTestVisitable) pathmapTestVisited[(uintptr_t)*place / 8] = true;
+}
+
+/* What stays in the map is visited. */
+static void pathmapTestDefragChanging(void **state) {
+    (void)state;
+    static pathmapTestMaker *makers[] = {pathmapTestShort, pathmapTestWide, pathmapTestBlocks,
+                                         pathmapTestNested};
+    static struct pathmapModel m;
+    char *room = malloc(PATH_ROOM + 2);
+    for (unsigned round = 0; round < 40; round++) {
+        pathmapTestMaker *maker = makers[round % 4];
+        sds cursor = NULL;
+        m.map = pathmapNew();
+        for (int i = 0; i < 1000; i++) pathmapTestInsert(&m, strN(room, maker(room)));
+        pathmapTestVisitable = (uintptr_t)pathmapTestNewValue();
+        pathmapTestVisited = calloc(pathmapTestVisitable / 8 + 1, sizeof(bool));
+        while (pathmapDefrag(&m.map, &cursor, 1 + randomBelow(3), pathmapTestMove, pathmapTestOnVisit, NULL))
+            for (int i = 0; i < 10; i++) {
+                struct str text = pathmapTestText(&m, maker, room);
+                if (randomBelow(3))
+                    pathmapTestRemove(&m, text);
+                else
+                    pathmapTestInsert(&m, text);
+            }
+        pathmapCheck(m.map);
+        for (size_t i = 0; i < m.n; i++)
+            assert_true((uintptr_t)m.entry[i].value > pathmapTestVisitable ||
+                        pathmapTestVisited[(uintptr_t)m.entry[i].value / 8]);
+        free(pathmapTestVisited);
+        while (m.n) pathmapTestModelRemove(&m, m.n - 1);
+        pathmapFree(m.map, NULL);
+    }
+    free(room);
+}
+
 /* ---- Single cases ---- */
 
 static void **pathmapTestPut(struct pathmap *map, struct str path) {
@@ -379,6 +423,31 @@ static void pathmapTestFanOut(void **state) {
         }
         pathmapFree(map, NULL);
     }
+}
+
+/* More paths in one run than a node can have, in random order. */
+static void pathmapTestFullRun(void **state) {
+    (void)state;
+    struct pathmap *map = pathmapNew();
+    static char text[3001];
+    size_t order[3000];
+    for (size_t i = 0; i < 3000; i++) {
+        size_t at = randomBelow(i + 1);
+        order[i] = order[at];
+        order[at] = i;
+    }
+    for (size_t i = 0; i < 3000; i++) {
+        pathmapTestPut(map, strN(text, order[i]));
+        if (i % 100 == 0) pathmapCheck(map);
+        for (int j = 0; j < 3; j++) assert_non_null(pathmapFind(map, strN(text, order[randomBelow(i + 1)])));
+    }
+    assert_in_range(pathmapNodes(map), 4, 8);
+    for (size_t i = 0; i < 3000; i++) {
+        assert_non_null(pathmapRemove(map, strN(text, order[i])));
+        if (i % 100 == 0) pathmapCheck(map);
+    }
+    assert_int_equal(pathmapNodes(map), 1);
+    pathmapFree(map, NULL);
 }
 
 #define MEGABYTE ((size_t)1 << 20)
@@ -476,18 +545,20 @@ static void pathmapTestMemory(void **state) {
     }
     pathmapCheck(map);
     assert_int_equal(pathmapCount(map), 2000 * 8 + 8);
-    assert_in_range(pathmapMemory(map), 1, pathmapCount(map) * (256 + 24) + 100000);
-    assert_in_range(pathmapMemory(map), 1, sum / 7);
+    assert_in_range(pathmapMemory(map), 1, pathmapCount(map) * (256 + 66) + 10000);
+    assert_in_range(pathmapMemory(map), 1, sum / 9);
+    assert_in_range(pathmapNodes(map), 2000, 2400); /* one for what a conversation has alone */
     pathmapFree(map, NULL);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pathmapTestEmpty),       cmocka_unit_test(pathmapTestFanOut),
-        cmocka_unit_test(pathmapTestMegabyte),    cmocka_unit_test(pathmapTestFreeDropsValues),
-        cmocka_unit_test(pathmapTestMemory),      cmocka_unit_test(pathmapTestModelShort),
-        cmocka_unit_test(pathmapTestModelWide),   cmocka_unit_test(pathmapTestModelBlocks),
-        cmocka_unit_test(pathmapTestModelNested), cmocka_unit_test(pathmapTestModelLong),
+        cmocka_unit_test(pathmapTestEmpty),           cmocka_unit_test(pathmapTestFanOut),
+        cmocka_unit_test(pathmapTestFullRun),         cmocka_unit_test(pathmapTestMegabyte),
+        cmocka_unit_test(pathmapTestFreeDropsValues), cmocka_unit_test(pathmapTestMemory),
+        cmocka_unit_test(pathmapTestModelShort),      cmocka_unit_test(pathmapTestModelWide),
+        cmocka_unit_test(pathmapTestModelBlocks),     cmocka_unit_test(pathmapTestModelNested),
+        cmocka_unit_test(pathmapTestModelLong),       cmocka_unit_test(pathmapTestDefragChanging),
     };
     const char *s = getenv("MODEL_SEED");
     uint64_t seed = s ? strtoull(s, NULL, 10) : randomU64() >> 32;

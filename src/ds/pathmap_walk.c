@@ -2,13 +2,13 @@
 /* pathmap_walk.c - going over all nodes of a path map: iteration in order, defragmentation, checks.
  *
  * Paths may be as deep as they are long, so nothing recurses. The way from the root to a node is a stack of
- * frames, each a node and what comes next in it: 0: the node itself, whose path may have a value; i + 1: its
- * child i. */
+ * frames, each a node and what comes next in it: its values in order, then its children. */
 #include "ds/pathmap_private.h"
 
 struct pathmapFrame {
     struct pathmapNode *node;
-    unsigned next;
+    unsigned next; /* a value, or with the number of values added, a child */
+    size_t above;  /* bytes of the path before the node's run */
 };
 
 /* ---- In any order ---- */
@@ -17,7 +17,7 @@ void pathmapWalkNodes(struct pathmapNode *from, void (*fn)(void *priv, struct pa
     struct pathmapNode **waiting = NULL, *n = from;
     size_t count = 0, room = 0;
     while (n) {
-        unsigned children = pathmapNodeChildren(n);
+        unsigned children = n->children;
         if (count + children > room) {
             room = (count + children) * 2;
             waiting = zrealloc(waiting, room * sizeof(void *));
@@ -32,60 +32,66 @@ void pathmapWalkNodes(struct pathmapNode *from, void (*fn)(void *priv, struct pa
 
 /* ---- In order ---- */
 
-/* Goes down to a node; it->path becomes the path that ends with its label. */
-static struct pathmapFrame *pathmapWalkPush(struct pathmapIterator *it, struct pathmapNode *n) {
+static struct pathmapFrame *pathmapWalkTop(const struct pathmapIterator *it) {
+    return (struct pathmapFrame *)it->stack + it->depth - 1;
+}
+
+static void pathmapWalkPush(struct pathmapIterator *it, struct pathmapNode *n, unsigned next) {
     if (it->depth == it->size) {
         it->size = it->size ? it->size * 2 : 16;
         it->stack = zrealloc(it->stack, it->size * sizeof(struct pathmapFrame));
     }
-    it->path = sdscatlen(it->path, pathmapNodeLabelBytes(n), n->label);
-    struct pathmapFrame *frame = (struct pathmapFrame *)it->stack + it->depth++;
-    *frame = (struct pathmapFrame){n, 0};
-    return frame;
+    it->depth++;
+    *pathmapWalkTop(it) = (struct pathmapFrame){n, next, sdslen(it->path)};
 }
 
-static void pathmapWalkPop(struct pathmapIterator *it) {
-    const struct pathmapFrame *frame = (struct pathmapFrame *)it->stack + --it->depth;
-    sdssetlen(it->path, sdslen(it->path) - frame->node->label);
+/* Makes it->path include `length` bytes of the run of the top node. */
+static void pathmapWalkExtend(struct pathmapIterator *it, size_t length) {
+    const struct pathmapFrame *frame = pathmapWalkTop(it);
+    size_t have = sdslen(it->path) - frame->above;
+    it->path = sdscatlen(it->path, pathmapNodeBytes(frame->node) + have, length - have);
 }
 
-/* Moves to the next node in order, at whose path the iterator then stands. NULL: there are no more. *place is
- * where the node is, or NULL for the one at which the iteration began. */
-static struct pathmapFrame *pathmapWalkNext(struct pathmapIterator *it, struct pathmapNode ***place) {
-    while (it->depth) {
-        struct pathmapFrame *frame = (struct pathmapFrame *)it->stack + it->depth - 1;
-        *place = NULL;
-        if (!frame->next++) return frame;
-        if (frame->next - 2 < pathmapNodeChildren(frame->node)) {
-            *place = pathmapNodeSlots(frame->node) + frame->next - 2;
-            frame = pathmapWalkPush(it, **place);
-            frame->next = 1;
-            return frame;
+/* Returns the place of the child that the walk has gone down to. */
+static struct pathmapNode **pathmapWalkSlot(const struct pathmapFrame *frame) {
+    return pathmapNodeSlots(frame->node) + frame->next - frame->node->values - 1;
+}
+
+/* Goes on to the next node, past the values of the top one. Returns where it is; NULL: there are no more. */
+static struct pathmapNode **pathmapWalkNextNode(struct pathmapIterator *it) {
+    for (; it->depth; it->depth--) {
+        struct pathmapFrame *frame = pathmapWalkTop(it);
+        const struct pathmapNode *n = frame->node;
+        unsigned child = frame->next < n->values ? 0 : frame->next - n->values;
+        if (child < n->children) {
+            frame->next = n->values + child + 1;
+            struct pathmapNode **slot = pathmapWalkSlot(frame);
+            pathmapWalkExtend(it, n->label);
+            pathmapWalkPush(it, *slot, 0);
+            return slot;
         }
-        pathmapWalkPop(it);
+        sdssetlen(it->path, frame->above);
     }
     return NULL;
 }
 
-/* Goes down from a node to where the paths greater than `after` begin; `after` is what follows the text
- * before the label. */
+/* Goes down from a node to the first path that is greater than `after`, which is what follows the text before
+ * the run. */
 static void pathmapWalkSeek(struct pathmapIterator *it, struct pathmapNode *n, struct str after) {
-    for (;;) {
+    while (n) {
         struct str label = pathmapNodeLabel(n);
-        struct pathmapFrame *frame;
-        if (!strStarts(after, label)) {
-            if (strCmp(label, after) > 0) pathmapWalkPush(it, n);
+        size_t common = pathmapCommonLength(label, after);
+        if (common == after.len || common < label.len) {
+            if (common == after.len || (uint8_t)label.ptr[common] > (uint8_t)after.ptr[common])
+                pathmapWalkPush(it, n, pathmapNodeValuesUpTo(n, common));
             return;
         }
-        frame = pathmapWalkPush(it, n);
-        after = pathmapSkip(after, label.len);
-        frame->next = 1;
-        if (!after.len) return;
-        unsigned rank = pathmapNodeRank(n, (uint8_t)*after.ptr);
-        struct pathmapNode **child = pathmapNodeFindChild(n, (uint8_t)*after.ptr);
-        frame->next += rank + (child != NULL);
-        if (!child) return;
-        n = *child;
+        uint8_t byte = (uint8_t)after.ptr[common];
+        struct pathmapNode **child = pathmapNodeFindChild(n, byte);
+        pathmapWalkPush(it, n, n->values + pathmapNodeRank(n, byte) + (child != NULL));
+        pathmapWalkExtend(it, label.len);
+        after = pathmapSkip(after, common);
+        n = child ? *child : NULL;
     }
 }
 
@@ -94,29 +100,33 @@ void pathmapIterate(struct pathmapIterator *it, const struct pathmap *map, struc
     *it = (struct pathmapIterator){.map = map, .prefix = prefix, .path = sdsempty()};
     struct pathmapNode *n = map->root;
     struct str rest = prefix;
-    while (n && !strStarts(pathmapNodeLabel(n), rest)) {
-        if (!strStarts(rest, pathmapNodeLabel(n))) return;
+    while (n && rest.len > n->label && strStarts(rest, pathmapNodeLabel(n))) {
         rest = pathmapSkip(rest, n->label);
         struct pathmapNode **child = pathmapNodeFindChild(n, (uint8_t)*rest.ptr);
         n = child ? *child : NULL;
     }
-    if (!n) return;
+    if (!n || !strStarts(pathmapNodeLabel(n), rest)) return;
     struct str above = strN(prefix.ptr, prefix.len - rest.len);
     it->path = sdscatlen(it->path, above.ptr, above.len);
-    if (!after)
-        pathmapWalkPush(it, n);
-    else if (strStarts(*after, above))
+    unsigned shorter = rest.len ? pathmapNodeValuesUpTo(n, rest.len - 1) : 0;
+    if (after && strStarts(*after, above))
         pathmapWalkSeek(it, n, pathmapSkip(*after, above.len));
-    else if (strCmp(*after, above) < 0)
-        pathmapWalkPush(it, n);
+    else if (!after || strCmp(*after, above) < 0)
+        pathmapWalkPush(it, n, 0);
+    struct pathmapFrame *first = it->stack;
+    if (it->depth && first->next < shorter) first->next = shorter;
 }
 
 void **pathmapNext(struct pathmapIterator *it) {
-    struct pathmapNode **place;
-    const struct pathmapFrame *frame;
-    while ((frame = pathmapWalkNext(it, &place)))
-        if (pathmapNodeHasValue(frame->node)) return pathmapNodeValue(frame->node);
-    return NULL;
+    if (!it->depth) return NULL;
+    struct pathmapFrame *frame = pathmapWalkTop(it);
+    while (frame->next >= frame->node->values) {
+        if (!pathmapWalkNextNode(it)) return NULL;
+        frame = pathmapWalkTop(it);
+    }
+    unsigned at = frame->next++;
+    pathmapWalkExtend(it, pathmapNodeEnds(frame->node)[at]);
+    return pathmapNodeValues(frame->node) + at;
 }
 
 void pathmapStop(struct pathmapIterator *it) {
@@ -129,63 +139,85 @@ void pathmapStop(struct pathmapIterator *it) {
 
 /* ---- Defragmentation ---- */
 
-/* Offers an allocation of the map; returns where it is now. */
-static void *pathmapWalkOffer(struct pathmap *map, void *p, zmoveFn *move, void *priv) {
-    size_t was = zmallocSize(p);
-    void *now = move(priv, p);
-    if (!now) return p;
-    map->memory += zmallocSize(now) - was;
-    return now;
+struct pathmapMover {
+    struct pathmap *map;
+    zmoveFn *move;
+    void (*value)(void *priv, void **place);
+    void *priv;
+};
+
+/* Offers a node, and then its values. */
+static void pathmapMoveNode(const struct pathmapMover *m, struct pathmapNode **slot) {
+    size_t was = zmallocSize(*slot);
+    struct pathmapNode *now = m->move(m->priv, *slot);
+    if (now) {
+        *slot = now;
+        m->map->memory += zmallocSize(now) - was;
+    }
+    for (unsigned i = 0; i < (*slot)->values; i++) m->value(m->priv, pathmapNodeValues(*slot) + i);
 }
 
 bool pathmapDefrag(struct pathmap **map, sds *cursor, size_t budget, zmoveFn *move,
                    void (*value)(void *priv, void **place), void *priv) {
-    struct str after = *cursor ? sdsview(*cursor) : STR("");
     struct pathmapIterator it;
-    struct pathmapFrame *frame;
-    struct pathmapNode **place;
+    struct pathmapNode **slot;
     if (!*cursor) {
         struct pathmap *now = move(priv, *map);
         if (now) *map = now;
-        if ((*map)->root) (*map)->root = pathmapWalkOffer(*map, (*map)->root, move, priv);
     }
+    struct pathmapMover mover = {*map, move, value, priv};
+    struct str after = *cursor ? sdsview(*cursor) : STR("");
     pathmapIterate(&it, *map, STR(""), *cursor ? &after : NULL);
-    while (budget && (frame = pathmapWalkNext(&it, &place))) {
-        if (place) *place = frame->node = pathmapWalkOffer(*map, frame->node, move, priv);
-        if (pathmapNodeHasValue(frame->node)) value(priv, pathmapNodeValue(frame->node));
+    if (it.depth) { /* the root; or a node that has come to be around the cursor, with values after it */
+        struct pathmapFrame *top = pathmapWalkTop(&it);
+        slot = it.depth > 1 ? pathmapWalkSlot(top - 1) : &(*map)->root;
+        if (!*cursor || top->next < top->node->values) pathmapMoveNode(&mover, slot);
+        top->node = *slot;
+    }
+    while (budget && (slot = pathmapWalkNextNode(&it))) {
+        pathmapMoveNode(&mover, slot);
+        pathmapWalkTop(&it)->node = *slot;
         budget--;
     }
-    bool more = it.depth > 0;
     sdsfree(*cursor);
-    *cursor = more ? sdsnewstr(sdsview(it.path)) : NULL;
+    *cursor = NULL;
+    if (it.depth) {
+        pathmapWalkExtend(&it, pathmapWalkTop(&it)->node->label);
+        *cursor = sdsnewstr(sdsview(it.path));
+    }
     pathmapStop(&it);
-    return more;
+    return *cursor != NULL;
 }
 
 /* ---- Checks ---- */
 
-static void pathmapWalkCheckNode(void *priv, struct pathmapNode *n) {
+static void pathmapCheckValues(const struct pathmapNode *n, bool root) {
+    const uint16_t *ends = pathmapNodeEnds(n);
+    for (unsigned i = 0; i < n->values; i++) {
+        serverAssert(pathmapNodeValues(n)[i] && ends[i] <= n->label);
+        serverAssert(i ? ends[i] > ends[i - 1] : ends[i] > 0 || root);
+    }
+    serverAssert(n->children || (n->values && ends[n->values - 1] == n->label));
+}
+
+static void pathmapCheckNode(void *priv, struct pathmapNode *n) {
     struct pathmap *sum = priv;
-    unsigned children = pathmapNodeChildren(n);
-    sum->count += pathmapNodeHasValue(n);
+    sum->count += n->values;
     sum->nodes++;
     sum->memory += zmallocSize(n);
-    serverAssert(n->label <= PATHMAP_LABEL_MAX && children <= 256);
-    serverAssert(pathmapNodeHasValue(n) || children);
-    serverAssert(!pathmapNodeHasValue(n) || *pathmapNodeValue(n));
-    for (unsigned i = 0; i < children; i++) {
+    serverAssert(n->label <= PATHMAP_RUN_MAX && n->children <= 256 && (n->label || n == sum->root));
+    pathmapCheckValues(n, n == sum->root);
+    for (unsigned i = 0; i < n->children; i++) {
         struct pathmapNode **slot = pathmapNodeSlots(n) + i;
-        uint8_t byte = (uint8_t)*pathmapNodeLabelBytes(*slot);
-        serverAssert((*slot)->label && pathmapNodeFindChild(n, byte) == slot &&
-                     pathmapNodeRank(n, byte) == i);
-        serverAssert(!i || (uint8_t)*pathmapNodeLabelBytes(slot[-1]) < byte);
-        if (children == 1 && !pathmapNodeHasValue(n))
-            serverAssert((size_t)n->label + (*slot)->label > PATHMAP_LABEL_MAX);
+        uint8_t byte = (uint8_t)*pathmapNodeBytes(*slot);
+        serverAssert(pathmapNodeFindChild(n, byte) == slot && pathmapNodeRank(n, byte) == i);
+        serverAssert(!i || (uint8_t)*pathmapNodeBytes(slot[-1]) < byte);
+        serverAssert(n->children > 1 || !pathmapNodeFits(n, (*slot)->label, (*slot)->values));
     }
 }
 
 void pathmapCheck(const struct pathmap *map) {
-    struct pathmap sum = {.nodes = 1, .memory = zmallocSize(map)};
-    pathmapWalkNodes(map->root, pathmapWalkCheckNode, &sum);
+    struct pathmap sum = {.root = map->root, .nodes = 1, .memory = zmallocSize(map)};
+    pathmapWalkNodes(map->root, pathmapCheckNode, &sum);
     serverAssert(sum.count == map->count && sum.nodes == map->nodes && sum.memory == map->memory);
 }
