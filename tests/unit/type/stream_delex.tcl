@@ -381,4 +381,28 @@ tags {external:skip} {
             assert_equal [state_at primary] [state_at replica]
         }
     }
+
+    test {9.1.2 reads the file that XACKDEL, XDELEX, INCREX, DELEX and SET IFNE have written (9.2 §2, §3)} {
+        if {[valkey_oracle] eq {}} { skip "no Valkey 9.1 here" }
+        proc state_of_all {} {
+            set client [srv client]
+            return [list [r xrange s - +] [dataset_more $client stream s] [lmap key {a b c d} { list [r get $key] [r pexpiretime $key] }]]
+        }
+        set dir $::work_dir/since_9_1
+        file mkdir $dir
+        start_server [list overrides [list dir $dir appendonly yes appendfsync always]] {
+            model_run 0 500
+            r increx a byfloat 0.1 ex 1000
+            r increx b byint 7 pxat 4102444800123
+            r increx b ubound 5 saturate persist
+            r set c 1 ifne 2 px 1000000
+            r set c 3 ifne 2 keepttl get
+            r set d 1
+            r delex d ifne 2
+            set ours [state_of_all]
+        }
+        start_server [list executable [valkey_oracle] overrides [list dir $dir appendonly yes]] {
+            assert_equal $ours [state_of_all]
+        }
+    }
 }
