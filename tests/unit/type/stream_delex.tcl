@@ -397,6 +397,7 @@ tags {external:skip} {
             r increx b ubound 5 saturate persist
             r set c 1 ifne 2 px 1000000
             r set c 3 ifne 2 keepttl get
+            r set c 4 ifne 2 keepttl
             r set d 1
             r delex d ifne 2
             set ours [state_of_all]
