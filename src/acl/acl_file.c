@@ -127,6 +127,17 @@ static void aclFileLoadLines(struct loading *l, const sds *lines, int n, aclFile
 
 /* ---- Loading ---- */
 
+/* Gives the client of a user of the old table the user of that name, or closes it. */
+static bool aclFileMoveClient(struct client *c, const struct rax *old, const struct client *self) {
+    void *was;
+    if (!c->user || !raxFind(old, sdsview(c->user->name), &was) || was != c->user) return false;
+    struct aclUser *now = aclFindUser(sdsview(c->user->name));
+    if (!now) return aclKillClient(c, self);
+    c->user = now;
+    if (c->flags & CLIENT_PUBSUB && aclUserLacksChannels(was, now)) aclKillSubscriber(c, now);
+    return false;
+}
+
 /* Replaces the users. Clients of a user that still exists keep it, even with a new password; clients whose
  * user was deleted, or may not use their subscriptions any more, are closed. Old users are freed before their
  * roles. */
@@ -142,22 +153,9 @@ static bool aclFileReplaceUsers(struct loading *l, const struct client *self) {
     aclUserReplace(aclDefaultUser(), u);
     raxInsert(&acl_users, STR("default"), aclDefaultUser(), NULL);
 
-    struct raxIterator it;
-    raxStart(&it, &old);
-    bool more = raxSeek(&it, "^", STR(""));
-    for (; more; more = raxNext(&it)) {
-        struct aclUser *was = it.value, *now = aclFindUser(sdsview(was->name));
-        if (!now) {
-            killed_self |= aclKillClients(was, self);
-            continue;
-        }
-        aclKillSubscribers(was, now);
-        listForEach(&clients, c) {
-            struct client *client = listEntry(c, struct client, node);
-            if (client->user == was) client->user = now;
-        }
+    listForEach(&clients, it) {
+        killed_self |= aclFileMoveClient(listEntry(it, struct client, node), &old, self);
     }
-    raxStop(&it);
     raxDestroy(&old, aclFileFreeUser);
     raxDestroy(&l->old_roles, aclFileFreeRole);
     authUsersChanged();

@@ -166,13 +166,19 @@ void aclForEachUserLine(const char *before, void (*fn)(void *priv, sds line), vo
 bool aclNameIsValid(struct str name);
 /* Returns whether s contains a blank or a newline, which would split a name or a rule in a file of users. */
 bool aclHasBlanks(struct str s);
-/* Takes all rights from the clients of a deleted user and closes them. Returns true when `self` (may be NULL)
- * is one of them; it is left open for its reply. */
+/* Takes all rights from a client whose user is deleted and closes it. Returns true when it is `self` (may be
+ * NULL), which is left open for its reply. */
+bool aclKillClient(struct client *c, const struct client *self);
+/* As aclKillClient, for all clients of the user. */
 bool aclKillClients(const struct aclUser *u, const struct client *self);
+/* Closes a client that has a subscription which u does not allow. */
+void aclKillSubscriber(struct client *c, const struct aclUser *u);
 /* Closes clients of u with subscriptions that `now` does not allow, when `now` lacks a pattern that u has. */
 void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now);
 /* Closes clients whose user has the role and does not allow their subscriptions. */
 void aclKillRoleSubscribers(const struct aclRole *role);
+/* Returns whether u has a channel pattern that `now` does not have. */
+bool aclUserLacksChannels(const struct aclUser *u, const struct aclUser *now);
 /* Returns whether the selectors `a` have a channel pattern that `b` do not have. */
 bool aclLacksChannels(struct aclSelector *const *a, int a_count, struct aclSelector *const *b, int b_count);
 void aclUsersInit(void);

@@ -377,16 +377,18 @@ void aclUsersInit(void) {
 
 /* ---- Clients ---- */
 
+bool aclKillClient(struct client *c, const struct client *self) {
+    c->user = nobody; /* commands that it has queued must not run with any rights */
+    if (c == self) return true;
+    clientClose(c);
+    return false;
+}
+
 bool aclKillClients(const struct aclUser *u, const struct client *self) {
     bool killed_self = false;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (c->user != u) continue;
-        c->user = nobody; /* commands that it has queued must not run with any rights */
-        if (c == self)
-            killed_self = true;
-        else
-            clientClose(c);
+        if (c->user == u) killed_self |= aclKillClient(c, self);
     }
     return killed_self;
 }
@@ -418,8 +420,11 @@ static bool aclUserPatternAllowed(const void *user, struct str name) {
     return aclChannelAllowed(user, name, true);
 }
 
-/* Closes a client that has a subscription which the user does not allow. */
-static void aclUserCheckSubscriber(struct client *c, const struct aclUser *u) {
+bool aclUserLacksChannels(const struct aclUser *u, const struct aclUser *now) {
+    return aclLacksChannels(u->grants, u->grant_count, now->grants, now->grant_count);
+}
+
+void aclKillSubscriber(struct client *c, const struct aclUser *u) {
     if (!(c->flags & CLIENT_PUBSUB)) return;
     bool allowed = pubsubAllAccepted(c, PUBSUB_CHANNEL, aclUserChannelAllowed, u) &&
                    pubsubAllAccepted(c, PUBSUB_SHARD, aclUserChannelAllowed, u) &&
@@ -428,16 +433,16 @@ static void aclUserCheckSubscriber(struct client *c, const struct aclUser *u) {
 }
 
 void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now) {
-    if (!aclLacksChannels(u->grants, u->grant_count, now->grants, now->grant_count)) return;
+    if (!aclUserLacksChannels(u, now)) return;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (c->user == u) aclUserCheckSubscriber(c, now);
+        if (c->user == u) aclKillSubscriber(c, now);
     }
 }
 
 void aclKillRoleSubscribers(const struct aclRole *role) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (c->user && aclUserHasRole(c->user, role)) aclUserCheckSubscriber(c, c->user);
+        if (c->user && aclUserHasRole(c->user, role)) aclKillSubscriber(c, c->user);
     }
 }

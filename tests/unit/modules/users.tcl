@@ -306,4 +306,24 @@ with_modules {users} [list kinds ours overrides [list aclfile $users_file]] {
         assert_equal 2 [r acl delrole b other]
         foreach client [list $c $d] { catch { $client close } }
     }
+
+    test {ACL LOAD leaves clients of a module's user alone, even if a listed user has its name} {
+        write_file $users_file "user own on nopass +@all ~*\n"
+        r acl load
+        r users.create own
+        r users.rules own "on +get ~a"
+        set c [valkey_client]
+        $c users.auth own
+        set d [valkey_client]
+        $d auth own any
+        foreach text {"user own on nopass +@all ~*\n" ""} {
+            write_file $users_file $text
+            r acl load
+            assert_equal {} [$c get a]
+            assert_error "NOPERM*" { $c get b }
+        }
+        assert_error "*I/O error*" { $d ping }
+        r users.free own
+        foreach client [list $c $d] { catch { $client close } }
+    }
 }
