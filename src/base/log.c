@@ -30,6 +30,7 @@
 
 #define LOG_STACK_SIZE 2048 /* longer messages are formatted on the heap */
 
+bool hide_user_data;
 static _Atomic int minimum_level = LL_NOTICE; /* written by the main thread, read by all */
 static _Atomic char role = 'M';
 static _Atomic enum logFormat format;

@@ -14,6 +14,7 @@ void serverLog(int level, const char *fmt, ...) __attribute__((format(printf, 2,
 /* Async-signal-safe: writes lines to the log without prefix, formatting or locks. */
 void serverLogFromSignal(const char *text);
 
+extern bool hide_user_data;  /* hide-user-data-from-log: no names, keys, values or arguments in the log */
 void logSetLevel(int level); /* lower messages are dropped; default LL_NOTICE */
 int logGetLevel(void);
 /* "" is stdout. The file is opened for each message, as users rotate it by renaming. False and errno when it

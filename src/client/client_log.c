@@ -12,8 +12,6 @@
 
 #define HIDDEN "*redacted*"
 
-bool hide_user_data;
-
 /* "... name=bob age=1" becomes "... name=*redacted* age=1": no value in the line contains a blank. */
 static sds clientLogHideValue(sds line, const char *field) {
     char *start = strstr(line, field);

@@ -5,8 +5,6 @@
 #include "base/sds.h"
 #include "client/client.h"
 
-extern bool hide_user_data; /* hide-user-data-from-log: no names, keys, values or arguments */
-
 /* Appends the line of CLIENT LIST to s; names are hidden if necessary. */
 sds clientLogLine(struct client *c, sds s);
 /* Appends what identifies the client and no more: id, addresses, names. */

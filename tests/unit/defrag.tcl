@@ -32,8 +32,14 @@ proc fill_more {} {
         }
     }
     r xgroup create stream:big idle $
+    fill_paths 0
+    foreach path {a a/b/c z} {
+        r phset paths:tables $path FIELDS 3000 {*}[concat {*}[lmap i [integers 3000] { list f$i [string repeat $i 3] }]]
+        r phset paths:tables $path/x FIELDS 1 f 1
+    }
     r select 9
     fill_all 0
+    fill_paths 0
     r select 0
 }
 
@@ -64,11 +70,11 @@ proc random_commands {count} {
     for {set i 0} {$i < $count} {incr i} {
         set n [randomInt 3000]
         set text [string repeat t [randomInt 100]]
-        lappend commands [switch [randomInt 22] {
+        lappend commands [switch [randomInt 26] {
             0 { list set string:[expr {$n % 50}] $text:$n }
             1 { list append string:[expr {$n % 50}] $text }
             2 { list set string:[expr {$n % 50}] $n exat 99999999999 }
-            3 { list del [randomElement {string list set hash zset btree stream}]:[expr {$n % 50}] }
+            3 { list del [randomElement {string list set hash zset btree stream paths}]:[expr {$n % 50}] }
             4 { list rpush list $text$n $n }
             5 { list lpush list $n }
             6 { list lrem list -1 $n }
@@ -87,6 +93,10 @@ proc random_commands {count} {
             19 { list xreadgroup group g c[expr {$n % 5}] count 3 streams stream > }
             20 { list xack stream g 7-[expr {$n / 8}] 7-[expr {$n / 9}] }
             21 { list xtrim stream maxlen ~ 300 }
+            22 { list phset paths p/[expr {$n % 60}]/$n FIELDS 2 f $text g $n }
+            23 { list phset paths p/[expr {$n % 3}] FIELDS 2 f$n $text f[expr {$n / 2}] [string repeat long $n] }
+            24 { list phdel paths p/[expr {$n % 61}]/$n }
+            25 { list phdelprefix paths p/[expr {$n % 60}]/[expr {$n / 30}] }
         }]
     }
     return $commands
@@ -102,7 +112,7 @@ proc run_commands {commands} {
     foreach command $commands { catch { $c read } }
     $c close
     return [list [r debug digest] [lsort [r keys *]] [r lrange list 0 -1] [r zrange zset 0 -1 withscores] \
-        [lmap p [r xpending stream g - + 10000] { lrange $p 0 1 }] [lsort [r hgetall hash]]]
+        [lmap p [r xpending stream g - + 10000] { lrange $p 0 1 }] [lsort [r hgetall hash]] [content 0 paths]]
 }
 
 start_server {tags {defrag needs:debug external:skip} overrides {active-defrag-max-scan-fields 20}} {
@@ -168,6 +178,23 @@ start_server {tags {defrag needs:debug external:skip} overrides {active-defrag-m
         assert_equal 0 [r dbsize]
         r flushall
         assert_equal OK [r debug defrag-all]
+    }
+
+    test {defrag: every node, payload and field of a path hash is offered} {
+        r flushall
+        set hits {}
+        foreach n {0 1000} {
+            for {set i 0} {$i < $n} {incr i} { r phset paths [expr {$i % 7}]/$i FIELDS 1 f $i }
+            for {set i 0} {$i < $n} {incr i} { r phset paths 7 FIELDS 1 f$i [string repeat $i 80] }
+            foreach fields {1 1000000} {
+                config_set active-defrag-max-scan-fields $fields
+                r config resetstat
+                r debug defrag-all
+                lappend hits [s active_defrag_hits]
+            }
+        }
+        # A node and a payload for each path, and an entry for each field.
+        foreach before [lrange $hits 0 1] after [lrange $hits 2 3] { assert_morethan_equal $after [expr {$before + 3000}] }
     }
 
     test {defrag: commands between slices see and change the same as without it} {

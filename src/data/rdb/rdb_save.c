@@ -121,9 +121,12 @@ static void rdbSaveWriteHead(struct rioWriter *w, const struct rdbSaveOptions *o
 /* ---- Keys ---- */
 
 /* Fails rather than leaving anything out, which a reader could not notice. */
-static void rdbSaveFailVersion(struct rdbSaver *s) {
+static void rdbSaveFailVersion(struct rdbSaver *s, struct str key) {
     if (s->w->error) return;
-    serverLog(LL_WARNING, "Can't store key (db %d) in RDB version %d", s->dbid, s->w->version);
+    sds shown = hide_user_data ? sdsnew("\"*redacted*\"") : sdscatrepr(sdsempty(), key.ptr, key.len);
+    serverLog(LL_WARNING, "Can't store key '%.*s' (db %d) in RDB version %d", (int)sdslen(shown) - 2,
+              shown + 1, s->dbid, s->w->version);
+    sdsfree(shown);
     s->w->error = EPROTO;
 }
 
@@ -158,7 +161,7 @@ static void rdbSaveWriteObject(struct rdbSaver *s, const struct object *o) {
     }
     uint8_t type = rdbValueType(w, o);
     if (s->strict && !rdbVersionHas(w->version, type)) {
-        rdbSaveFailVersion(s);
+        rdbSaveFailVersion(s, objectKey(o));
         return;
     }
     rioWriteByte(w, type);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pathhash_defrag.c - defragmentation of path hashes, some nodes or fields at a time.
  *
- *     at[0]           what                                                     last_path
- *     FROM_START      the struct, and the map from its start                   NULL
- *     IN_MAP          the map with its payloads, but not the fields of large   the last node
- *                     tables
- *     IN_FIELDS       the fields of large tables, those of the present one     that of the present table, or
- *                     from at[1] on; 0: the next table is to be found          the last one that was looked at
+ *     at[0]        what                                              last_path
+ *     FROM_START   the struct, and the map from its start            NULL
+ *     IN_MAP       the map with its payloads; of large tables all    the last node
+ *                  but the fields
+ *     IN_FIELDS    the fields of large tables; of the present one    that of the present table, or the last
+ *                  from at[1] on; 0: the next one is to be found     one that was looked at
  *
  * There is one `last_path`, since one large value is in progress at a time. If another one has been visited
  * meanwhile, some nodes are visited twice or not at all. */

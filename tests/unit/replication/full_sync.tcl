@@ -68,7 +68,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
             asker_ask $f
             asker_full $f
             asker_gone $f
-            wait_for_log "*Can't store key (db 0) in RDB version $version" $from
+            wait_for_log "*Can't store key '\*redacted\*' (db 0) in RDB version $version" $from
             wait_for_log {*Background RDB transfer error} $from
             wait_for_log {*The synchronization of a replica failed because the snapshot process failed} $from
         }
