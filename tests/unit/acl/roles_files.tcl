@@ -272,6 +272,58 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         }
     }
 
+    # One damage to a text: bytes, words or lines.
+    proc damaged {text} {
+        set lines [split [string trimright $text \n] \n]
+        set at [randomInt [llength $lines]]
+        set words [split [lindex $lines $at] " "]
+        set byte [format %c [randomRange 0 255]]
+        set i [randomInt [string length $text]]
+        switch [randomInt 8] {
+            0 { return [string replace $text $i $i] }
+            1 { return [string replace $text $i $i $byte] }
+            2 { return [string replace $text $i $i "[string index $text $i]$byte"] }
+            3 { return [string range $text 0 $i] }
+            4 { return [join [lreplace $lines $at $at] \n] }
+            5 { return [join [linsert $lines $at [randomElement $lines]] \n] }
+            6 { return [join [lreplace $lines $at $at [join [lreplace $words [set w [randomInt [llength $words]]] $w] " "]] \n] }
+            7 { return [join [lreplace $lines $at $at [join [linsert $words [randomInt [llength $words]] [randomElement $words]] " "]] \n] }
+        }
+    }
+
+    test {a damaged ACL file changes everything or nothing} {
+        array set count {accepted 0 refused 0}
+        for {set i 0} {$i < 60} {incr i} {
+            make_random_roles
+            r acl setuser default +@all on nopass
+            r acl save
+            set text [read_file $path]
+            for {set k 0} {$k < 10} {incr k} {
+                set before [list [r acl list] [r acl digest]]
+                set bad $text
+                for {set n [randomRange 1 3]} {$n && $bad ne {}} {incr n -1} { set bad [damaged $bad] }
+                set f [open $path wb]
+                puts -nonewline $f $bad
+                close $f
+                if {[catch {r acl load} said]} {
+                    assert_match "ERR *no change to the previously active ACL rules was performed" $said
+                    assert_equal $before [list [r acl list] [r acl digest]] $bad
+                    incr count(refused)
+                    continue
+                }
+                incr count(accepted)
+                if {[catch {r acl list} loaded] || [catch {r acl save}] || [catch {r acl load}]} break ;# no right to it any more
+                assert_equal $loaded [r acl list] $bad
+            }
+            if {[catch {r acl setuser default +@all on nopass}]} {
+                write_lines $path $default
+                restart_server
+            }
+        }
+        assert_morethan $count(accepted) 50
+        assert_morethan $count(refused) 50
+    }
+
     test {CONFIG REWRITE does not write roles that are in an ACL file} {
         r acl setrole only_here +get
         r config rewrite
