@@ -180,6 +180,10 @@ static void aclLogDeluser(struct client *c) {
     }
 }
 
+static void aclFreeDeletedUser(void *user) {
+    aclUserFree(user);
+}
+
 void aclDeluserCommand(struct client *c) {
     for (int i = 2; i < c->argc; i++) {
         if (!strEq(c->argv[i], STR("default"))) continue;
@@ -187,17 +191,20 @@ void aclDeluserCommand(struct client *c) {
         return;
     }
     aclLogDeluser(c); /* first, since the caller's own user may be among them */
-    int64_t deleted = 0;
+    struct rax deleted;
     bool killed_self = false;
+    void *u;
+    raxInit(&deleted);
     for (int i = 2; i < c->argc; i++) {
-        void *u;
-        if (!raxRemove(&acl_users, c->argv[i], &u)) continue;
-        deleted++;
-        killed_self |= aclKillClients(u, c);
-        aclUserFree(u);
+        if (raxRemove(&acl_users, c->argv[i], &u)) raxInsert(&deleted, c->argv[i], u, NULL);
     }
+    listForEach(&clients, it) {
+        struct client *client = listEntry(it, struct client, node);
+        if (aclClientIsOf(client, &deleted)) killed_self |= aclKillClient(client, c);
+    }
+    replyLongLong(c, (int64_t)deleted.size);
+    raxDestroy(&deleted, aclFreeDeletedUser);
     authUsersChanged();
-    replyLongLong(c, deleted);
     if (killed_self) clientCloseAfterReply(c);
 }
 

@@ -129,9 +129,8 @@ static void aclFileLoadLines(struct loading *l, const sds *lines, int n, aclFile
 
 /* Gives the client of a user of the old table the user of that name, or closes it. */
 static bool aclFileMoveClient(struct client *c, const struct rax *old, const struct client *self) {
-    void *was;
-    if (!c->user || !raxFind(old, sdsview(c->user->name), &was) || was != c->user) return false;
-    struct aclUser *now = aclFindUser(sdsview(c->user->name));
+    if (!aclClientIsOf(c, old)) return false;
+    struct aclUser *was = c->user, *now = aclFindUser(sdsview(was->name));
     if (!now) return aclKillClient(c, self);
     c->user = now;
     if (c->flags & CLIENT_PUBSUB && aclUserLacksChannels(was, now)) aclKillSubscriber(c, now);

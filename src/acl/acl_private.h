@@ -171,6 +171,8 @@ bool aclHasBlanks(struct str s);
 bool aclKillClient(struct client *c, const struct client *self);
 /* As aclKillClient, for all clients of the user. */
 bool aclKillClients(const struct aclUser *u, const struct client *self);
+/* Returns whether the client's user is in this table, and not one of the same name. */
+bool aclClientIsOf(const struct client *c, const struct rax *users);
 /* Closes a client that has a subscription which u does not allow. */
 void aclKillSubscriber(struct client *c, const struct aclUser *u);
 /* Closes clients of u with subscriptions that `now` does not allow, when `now` lacks a pattern that u has. */

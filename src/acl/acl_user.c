@@ -393,6 +393,11 @@ bool aclKillClients(const struct aclUser *u, const struct client *self) {
     return killed_self;
 }
 
+bool aclClientIsOf(const struct client *c, const struct rax *users) {
+    void *u;
+    return c->user && raxFind(users, sdsview(c->user->name), &u) && u == c->user;
+}
+
 static bool aclUserHaveChannel(struct aclSelector *const *selectors, int count, struct str pattern) {
     for (int i = 0; i < count; i++) {
         if (aclPatternsHave(&selectors[i]->channels, pattern, 0)) return true;
