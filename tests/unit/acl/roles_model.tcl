@@ -30,6 +30,7 @@ set facts {
     swapdb      {{keyspace write fast dangerous} {} {} {1 2}}
     multi       {{transaction fast}             {}}
     exec        {{transaction slow}             {}}
+    eval        {{scripting slow}               {}}
 }
 # Those with arguments: K is a key, C a channel, D a database, P a pattern.
 set calls {
@@ -121,9 +122,7 @@ proc denied_by {s name words db} {
     global facts
     lassign [dict get $facts $name] categories key_places channel_places db_places
     set needed [lmap place $db_places { lindex $words $place }]
-    if {"keyspace" in $categories || "read" in $categories || "write" in $categories} {
-        if {$name ne "swapdb"} { lappend needed $db }
-    }
+    if {$name ne "swapdb" && [lmap one {keyspace read write scripting} { if {$one ni $categories} continue; set one }] ne {}} { lappend needed $db }
     if {[dict get $s dbs] ne "all"} {
         foreach one $needed { if {$one ni [dict get $s dbs]} { return 1 } }
     }
@@ -271,7 +270,7 @@ proc random_change {} {
 
 # What kind of reply a command or DRYRUN got: OK, or the kind of its denial.
 proc kind_of {said} {
-    if {![regexp {^(?:NOPERM |User )} $said]} { return OK }
+    if {![regexp {^(?:NOPERM |User |ERR ACL failure)} $said]} { return OK }
     foreach {pattern kind} {{database} database {to run the '} command {permission to execute} command
         {a key} key {' key} key {touch} key {channel} channel} {
         if {[string first $pattern $said] >= 0} { return $kind }
@@ -297,11 +296,17 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         set db($user) 0
     }
 
-    # Runs the command as the user, directly. Those that would change the client's mode are not run.
+    # Runs the command as the user, directly or in a script. Those that would change the client's mode are not run.
     proc run_directly {user words} {
-        upvar 1 client client db db
-        if {[string match *subscribe [lindex $words 0]]} { return [expected $user $words $db($user)] }
-        catch {$client($user) {*}$words} said
+        upvar 1 client client db db in_scripts in_scripts
+        set name [lindex $words 0]
+        if {[string match *subscribe $name]} { return [expected $user $words $db($user)] }
+        if {[randomInt 2] && $name ni {acl config select swapdb} && [expected $user eval $db($user)] eq "OK"} {
+            catch {$client($user) eval {return redis.pcall(unpack(ARGV))} 0 {*}$words} said
+            incr in_scripts
+        } else {
+            catch {$client($user) {*}$words} said
+        }
         if {$said eq "OK" && [lindex $words 0] eq "select"} { set db($user) [lindex $words 1] }
         return [kind_of $said]
     }
@@ -310,6 +315,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         array set seen {}
         set decisions 0
         set by_role 0
+        set in_scripts 0
         for {set round 0} {$round < 1500} {incr round} {
             random_change
             if {$round % 100 == 99} { # a file holds what has been decided by
@@ -333,6 +339,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         }
         assert_morethan $decisions 20000
         foreach {kind times} {OK 1000 database 50 command 1000 key 50 channel 50} { assert_morethan $seen($kind) $times $kind }
+        assert_morethan $in_scripts 500
         assert_morethan $by_role 1000 "without roles, these would be other decisions"
     }
 
