@@ -11,8 +11,7 @@
 
 #include "base/str.h"
 
-#define CODEC_PIECE (64 * 1024) /* bytes that one call of encode takes at most, and the size of LZ4 blocks   \
-                                 */
+#define CODEC_PIECE  (64 * 1024) /* most bytes that encode takes at once; the size of LZ4 blocks */
 #define CODEC_FAILED SIZE_MAX
 
 enum codecOp { CODEC_WRITE, CODEC_FLUSH, CODEC_END };

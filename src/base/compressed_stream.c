@@ -42,8 +42,9 @@ struct streamWriter {
     void *encoder;
     int (*sink)(void *priv, const char *p, size_t n);
     void *priv;
-    char *out;         /* compressed bytes that the sink gets next */
-    size_t used, room; /* room: of `out`, what the codec wants beyond STREAM_COLLECTED */
+    char *out; /* compressed bytes that the sink gets next */
+    size_t used;
+    size_t piece; /* bytes of `out` beyond STREAM_COLLECTED, enough for one call of encode */
     bool ended;
     int error;
     uint64_t bytes_in, bytes_out;
@@ -61,7 +62,7 @@ struct streamWriter *streamWriterNew(enum streamCodec codec, enum streamKind kin
                                .priv = priv,
                                .out = zmalloc(STREAM_COLLECTED + c->room()),
                                .used = STREAM_ENVELOPE,
-                               .room = c->room()};
+                               .piece = c->room()};
     memcpy(w->out, envelope, STREAM_ENVELOPE);
     return w;
 }
@@ -110,7 +111,7 @@ uint64_t streamWriterOut(const struct streamWriter *w) {
 }
 
 size_t streamWriterMemory(const struct streamWriter *w) {
-    return sizeof(*w) + STREAM_COLLECTED + w->room + w->codec->encoderMemory(w->encoder);
+    return sizeof(*w) + STREAM_COLLECTED + w->piece + w->codec->encoderMemory(w->encoder);
 }
 
 void streamWriterFree(struct streamWriter *w) {

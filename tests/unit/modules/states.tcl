@@ -120,6 +120,29 @@ beside_modules {states} {overrides {save {}}} {
         assert_equal 1 [both get kept]
     }
 
+    test {9.2 §8: RdbSave writes compressed files, and RdbLoad reads them} {
+        set ours [at ours]
+        set path [lindex [r $ours config get dir] 1]/packed.rdb
+        foreach codec {lz4 zstd} {
+            r $ours config set rdbcompression $codec
+            r $ours set kept $codec
+            assert_equal {OK 0} [r $ours states.file save packed.rdb]
+            assert_equal VCS [string range [read_file $path] 0 2]
+            r $ours set kept changed
+            assert_equal {OK 0} [r $ours states.file load packed.rdb]
+            assert_equal $codec [r $ours get kept]
+            set file [open $path r+b]
+            seek $file [lindex {3 6} [expr {$codec eq "zstd"}]]
+            puts -nonewline $file \x09
+            close $file
+            catch { r $ours states.file load packed.rdb } result
+            assert_no_match {OK 0} $result
+            assert_equal $codec [r $ours get kept]
+        }
+        r $ours config set rdbcompression yes
+        r $ours set kept 1
+    }
+
     test {loading a file that is no RDB file keeps the data} {
         foreach text {{} REDIS nonsense-and-more REDIS9999more VALKEY001more} {
             foreach kind {ours valkey} {
