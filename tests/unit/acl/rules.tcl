@@ -286,7 +286,6 @@ start_server {tags {acl external:skip}} {
         assert_error "ERR Unknown category 'nosuch'" {r acl cat nosuch}
         assert_error "ERR unknown subcommand or wrong number of arguments for 'cat'. Try ACL HELP." {r acl cat read x}
         foreach category [r acl cat] {
-            if {$category eq "pathhash" && [r command info phset] eq {{}}} continue ;# until the type has its commands
             set listed [lsort [r acl cat [string toupper $category]]]
             assert_not_equal {} $listed $category
             r acl setuser x reset +@all -@$category
