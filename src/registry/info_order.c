@@ -276,6 +276,7 @@ static const char *const replication_fields[] = {
     "master_port",
     "master_link_status",
     "master_last_io_seconds_ago",
+    "last_successful_sync_duration_ms",
     "master_sync_in_progress",
     "slave_read_repl_offset",
     "slave_repl_offset",

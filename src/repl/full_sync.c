@@ -32,13 +32,15 @@
 #define PATHS_RDB_SINCE    0x090200 /* and of this one RDB_VERSION_PATHS */
 
 static int64_t delay_s, max_replicas;
-static bool file_is_for_replicas; /* the running child was started here and writes a file */
+static bool file_is_for_replicas;   /* the running child was started here and writes a file... */
+static enum streamCodec file_codec; /* ...with this codec */
 
 /* ---- Classes of replicas that can take the same bytes ---- */
 
 struct syncClass {
     int version; /* of RDB */
     bool without_functions, without_keys, rdb_channel;
+    enum streamCodec codec; /* around the dataset */
 };
 
 /* Returns the lowest version that holds the dataset as we write it for ourselves. Replicas that read
@@ -57,17 +59,19 @@ static int fullSyncVersionFor(const struct replicaClient *r) {
 }
 
 static struct syncClass fullSyncClassOf(const struct replicaClient *r) {
-    return (struct syncClass){fullSyncVersionFor(r), r->without_functions, r->without_keys, r->rdb_channel};
+    enum streamCodec codec = r->capa & CAPA_EOF ? replicaCodec(r) : rdbFileCodec();
+    return (struct syncClass){fullSyncVersionFor(r), r->without_functions, r->without_keys, r->rdb_channel,
+                              codec};
 }
 
 static bool fullSyncSameClass(struct syncClass a, struct syncClass b) {
     return a.version == b.version && a.without_functions == b.without_functions &&
-           a.without_keys == b.without_keys && a.rdb_channel == b.rdb_channel;
+           a.without_keys == b.without_keys && a.rdb_channel == b.rdb_channel && a.codec == b.codec;
 }
 
 static bool fullSyncNeedsSockets(struct syncClass class) {
     return class.version != fullSyncOwnVersion() || class.without_functions || class.without_keys ||
-           class.rdb_channel;
+           class.rdb_channel || class.codec != rdbFileCodec();
 }
 
 static bool fullSyncWaits(const struct replicaClient *r) {
@@ -125,6 +129,7 @@ static void fullSyncStart(struct syncClass class) {
     bool sockets = fullSyncAllHave(members, CAPA_EOF) && (repl_diskless_sync || fullSyncNeedsSockets(class));
     const char *err = NULL;
     struct syncPlan plan = {.options = {.version = sockets ? class.version : 0,
+                                        .codec = class.codec,
                                         .without_functions = class.without_functions,
                                         .without_keys = class.without_keys,
                                         .without_checksum = sockets && fullSyncCanSkipChecksum(members),
@@ -136,6 +141,7 @@ static void fullSyncStart(struct syncClass class) {
               class.rdb_channel ? "dual channel" : "single channel");
     if (fullSyncStartChild(&plan, members, sockets, class.rdb_channel, &err)) {
         file_is_for_replicas = !sockets;
+        file_codec = class.codec;
         for (int i = 0; i < members.count; i++) replicaBeginSnapshot(members.at[i], historyOffset());
     } else {
         fullSyncStartFailed(members, err);
@@ -156,7 +162,7 @@ static const struct replicaClient *fullSyncFindSuitable(const struct replicaClie
         const struct replicaClient *other = listEntry(it, struct replicaClient, node);
         if (fullSyncWaitsForFile(other) && (r->capa & other->capa) == other->capa &&
             fullSyncSameClass(fullSyncClassOf(r), fullSyncClassOf(other)) &&
-            (!other->rdb_only || r->rdb_only))
+            fullSyncClassOf(r).codec == file_codec && (!other->rdb_only || r->rdb_only))
             return other;
     }
     return NULL;

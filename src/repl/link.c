@@ -56,6 +56,7 @@ static struct {
 } cached;                                      /* the cached primary */
 static void (*handover_result)(bool accepted); /* called with the result; NULL: no handover is under way */
 static bool old_protocol;                      /* it used SYNC: the primary knows no offsets */
+static int64_t sync_began_ms;                  /* when the connection was begun */
 static bool started;                           /* the dataset has been loaded */
 static bool reconnecting;                      /* the reconnection has been logged */
 static uint64_t net_in_seen;                   /* bytes that had come from the primary at the last check */
@@ -108,6 +109,7 @@ static void linkMarkConnected(struct connection *conn, int dbid, struct str inpu
     cached.valid = false;
     net_in_seen = 0;
     primary_link.data_whole = true;
+    primary_link.sync_took_ms = mstime() - sync_began_ms;
     linkNoteStream();
     serverEvent(SERVER_PRIMARY_LINK, EVENT_STARTED, NULL);
 }
@@ -265,6 +267,7 @@ static void linkConnectNow(void) {
         serverLog(LL_NOTICE, "Connecting to the primary %s:%d", primary_link.host, primary_link.port);
     reconnecting = false;
     linkNoteIo();
+    sync_began_ms = mstime();
     if (!handshakeStart(primary_link.host, primary_link.port, &request, linkOnHandshakeEnded)) return;
     serverLog(LL_NOTICE, "The synchronization with the primary begins");
     primary_link.state = LINK_CONNECTING;
@@ -377,6 +380,12 @@ static void linkOnTimer(void) {
         linkReconnectAfterFailure();
         return;
     case LINK_CONNECTED:
+        if (handshakeAnnouncedCodec() != replCompression()) {
+            serverLog(LL_NOTICE,
+                      "repl-compression has changed, so the link to the primary is established again");
+            clientClose(primary_link.primary);
+            return;
+        }
         linkCheckInput();
         linkStreamAckUnlessPending();
         if (!linkIsSilent(primary_link.last_io_ms)) return;
@@ -518,6 +527,7 @@ static sds linkReplicaInfo(sds s) {
     s = infoField(s, "master_link_status:%s", up ? "up" : "down");
     s = infoField(s, "master_last_io_seconds_ago:%lld",
                   up ? (long long)(now_ms - primary_link.last_io_ms) / 1000 : -1);
+    s = infoField(s, "last_successful_sync_duration_ms:%lld", (long long)primary_link.sync_took_ms);
     s = infoField(s, "master_sync_in_progress:%d", transfer);
     s = infoField(s, "slave_read_repl_offset:%lld", offset);
     s = infoField(s, "slave_repl_offset:%lld", offset);

@@ -35,6 +35,7 @@ struct primaryLink {
     int64_t last_io_ms;     /* when bytes last came from it */
     bool data_whole;        /* a replica's data: see linkDataIsWhole */
     int64_t data_fresh_ms;
+    int64_t sync_took_ms; /* the last synchronization, partial or full, with its handshake; 0: none yet */
 };
 extern struct primaryLink primary_link;
 

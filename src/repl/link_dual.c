@@ -185,7 +185,7 @@ static void linkDualOnRdbConnected(struct linkWire *w) {
         dual.rdb_unanswered++;
         linkWireSend(w, words, auth);
     }
-    linkWireSend(w, 11, argv);
+    linkWireSend(w, 11 + handshakeCodecWords(argv + 11), argv);
     if (!handshakeAnnouncedAddress().ptr) return;
     dual.rdb_unanswered++;
     linkWireSend(w, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), handshakeAnnouncedAddress()});

@@ -23,6 +23,7 @@
 
 static sds auth_user, auth_password, announce_ip;
 static int64_t announce_port;
+static enum streamCodec announced_codec;
 
 enum handshakeCommand { SENT_PING, SENT_AUTH, SENT_OPTION, SENT_PSYNC };
 
@@ -60,6 +61,22 @@ int handshakeAuthWords(struct str argv[HANDSHAKE_WORDS_MAX]) {
     return argc;
 }
 
+int handshakeCodecWords(struct str *argv) {
+    int argc = 0;
+    announced_codec = replCompression();
+    if (announced_codec == STREAM_PLAIN) return 0;
+    argv[argc++] = STR("capa");
+    argv[argc++] = STR("lz4");
+    if (announced_codec == STREAM_LZ4) return argc;
+    argv[argc++] = STR("capa");
+    argv[argc++] = STR("zstd");
+    return argc;
+}
+
+enum streamCodec handshakeAnnouncedCodec(void) {
+    return announced_codec;
+}
+
 struct str handshakeAnnouncedPort(void) {
     static char digits[LONG_STR_SIZE];
     int64_t port = announce_port;
@@ -89,6 +106,7 @@ static void linkHandshakeSendCapabilities(void) {
         argv[argc++] = STR("capa");
         argv[argc++] = STR("dual-channel");
     }
+    argc += handshakeCodecWords(argv + argc);
     linkHandshakeSend(SENT_OPTION, argc, argv);
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compressed_stream.h"
 #include "base/str.h"
 #include "net/connection.h"
 #include "repl/history.h"
@@ -50,6 +51,11 @@ void handshakeCancel(void); /* `end` is not called; does nothing when none is ru
 #define HANDSHAKE_WORDS_MAX 20 /* words of one command */
 /* Fills argv with the AUTH command and returns its number of words; 0: no password is set. */
 int handshakeAuthWords(struct str argv[HANDSHAKE_WORDS_MAX]);
+/* Appends the capabilities that repl-compression adds, at most HANDSHAKE_CODEC_WORDS words, and returns how
+ * many. */
+#define HANDSHAKE_CODEC_WORDS 4
+int handshakeCodecWords(struct str *argv);
+enum streamCodec handshakeAnnouncedCodec(void); /* the strongest one that the primary was told */
 /* the port under which we can be reached; valid until the next call */
 struct str handshakeAnnouncedPort(void);
 struct str handshakeAnnouncedAddress(void); /* ptr NULL: the address of the connection */

@@ -16,10 +16,12 @@
 #include "commands/cmd_replication.h"
 #include "data/server_state/persistence.h"
 #include "data/server_state/role.h"
+#include "net/decoding.h"
 #include "net/resp.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "repl/history.h"
+#include "repl/link_handshake.h"
 #include "repl/repl_settings.h"
 
 static struct {
@@ -181,7 +183,9 @@ struct client *linkStreamOpen(struct connection *conn, int dbid, struct str inpu
     disk.propagated = propagateOffset();
     disk.offset = disk.synced = historyOffset();
     history_primary_db = dbid;
-    if (input.len) {
+    if (handshakeAnnouncedCodec() != STREAM_PLAIN) {
+        connDecode(conn, STREAM_KIND_REPLICATION, input);
+    } else if (input.len) {
         c->querybuf = sdsnewstr(input);
         turnQueueClient(c);
     }
@@ -190,12 +194,18 @@ struct client *linkStreamOpen(struct connection *conn, int dbid, struct str inpu
 
 bool linkStreamClose(struct client *c) {
     serverAssert(c == stream.client);
+    const char *refused = c->conn ? connDecodingError(c->conn) : NULL;
+    if (refused) serverLog(LL_WARNING, "The compressed stream of the primary is refused: %s", refused);
     stream.client = NULL;
     stream.ack_due = stream.fsync_behind = false;
     sdsfree(stream.transaction);
     stream.transaction = NULL;
     clientClose(c);
     return !stream.broken;
+}
+
+static size_t linkStreamMemory(const struct client *c) {
+    return c == stream.client && c->conn ? connDecodingMemory(c->conn) : 0;
 }
 
 void linkStreamInit(void) {
@@ -210,6 +220,7 @@ void linkStreamInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     turnSetPrimary(&primary);
+    clientOnMemory(linkStreamMemory);
     reply_error_unread = linkStreamOnErrorReply;
     beforeSleepRegister(linkStreamAckBeforeSleep);
 }

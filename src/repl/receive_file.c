@@ -7,6 +7,9 @@
  * When the end is marked, the last bytes are held back until it is clear that they are not
  * the beginning of the mark.
  *
+ * The file is compressed as this server's rdbcompression says, whatever came (repl/recode.h), so that it may
+ * become its RDB file.
+ *
  * Where the file system allows it, the file has no name before it is complete and has been loaded, so nothing
  * is left of it however this process ends.
  *
@@ -30,6 +33,7 @@
 #include "net/ae.h"
 #include "registry/background.h"
 #include "repl/receive_private.h"
+#include "repl/recode.h"
 
 #define BUFFER         (64 * 1024)
 #define READS_PER_TURN 16
@@ -42,8 +46,10 @@ static struct {
     bool named;
     char *buf;
     size_t held;             /* bytes at the beginning of buf that may be part of the mark */
+    uint64_t taken;          /* bytes of the snapshot that were handled */
     uint64_t written;        /* bytes written to the file */
     uint64_t sync_requested; /* bytes written when the last sync was started */
+    struct recode *recode;   /* makes them what rdbcompression says */
     bool paused;
     unsigned number; /* the number of this file, as jobs of earlier ones may still run */
 } file = {.fd = -1};
@@ -97,17 +103,37 @@ static void receiveFileStartSync(void) {
 
 /* ---- Bytes ---- */
 
-static bool receiveFileWrite(size_t n) {
-    if (fdWriteAll(file.fd, strN(file.buf, n))) {
-        file.written += n;
-        return true;
+static void receiveFileOnCodeError(int code) {
+    if (code != EBADMSG) {
+        receiveFileOnWriteError(code);
+        return;
     }
-    receiveFileOnWriteError(errno);
-    return false;
+    serverLog(LL_WARNING, "The compressed snapshot from the primary is refused: %s",
+              recodeError(file.recode));
+    receiveFail();
+}
+
+static int receiveFileSink(void *priv, const char *bytes, size_t n) {
+    (void)priv;
+    if (!fdWriteAll(file.fd, strN(bytes, n))) return errno;
+    file.written += n;
+    return 0;
+}
+
+static bool receiveFileWrite(size_t n) {
+    file.taken += n;
+    int code = recodeWrite(file.recode, strN(file.buf, n));
+    if (code) receiveFileOnCodeError(code);
+    return !code;
 }
 
 static void receiveFileOnLastByte(void) {
     connSetReadHandler(receiving.plan.conn, NULL);
+    int code = recodeEnd(file.recode);
+    if (code) {
+        receiveFileOnCodeError(code);
+        return;
+    }
     serverLog(LL_NOTICE, "The snapshot from the primary has arrived");
     receiving.state = RECEIVE_SYNCING;
     receiveFileStartSync();
@@ -132,7 +158,7 @@ static bool receiveFileWriteMarked(size_t n) {
 
 static bool receiveFileWriteCounted(size_t n) {
     if (!receiveFileWrite(n)) return false;
-    if (file.written < (uint64_t)receiving.size) return true;
+    if (file.taken < (uint64_t)receiving.size) return true;
     receiveFileOnLastByte();
     return false;
 }
@@ -141,8 +167,8 @@ static bool receiveFileWriteCounted(size_t n) {
 static bool receiveFileReadSome(void) {
     bool marked = receiving.size == 0;
     size_t want = BUFFER - file.held;
-    if (!marked && want > (uint64_t)receiving.size - file.written)
-        want = (size_t)((uint64_t)receiving.size - file.written);
+    if (!marked && want > (uint64_t)receiving.size - file.taken)
+        want = (size_t)((uint64_t)receiving.size - file.taken);
     ssize_t n = receiveRead(file.buf + file.held, want);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (n <= 0) {
@@ -182,7 +208,8 @@ bool receiveFileOpen(void) {
     }
     file.buf = zmalloc(BUFFER);
     file.held = 0;
-    file.written = file.sync_requested = 0;
+    file.taken = file.written = file.sync_requested = 0;
+    file.recode = recodeNew(rdbFileCodec(), rdb_checksum, receiveFileSink);
     file.paused = false;
     file.number++;
     receiving.state = RECEIVE_FILE;
@@ -217,6 +244,8 @@ static void receiveFileCloseFile(void) {
     if (file.fd >= 0) close(file.fd);
     zfree(file.buf);
     sdsfree(file.path);
+    recodeFree(file.recode);
+    file.recode = NULL;
     file.fd = -1;
     file.buf = NULL;
     file.path = NULL;

@@ -47,7 +47,7 @@ static ssize_t receiveLoadFromConnection(void *priv, char *p, size_t n) {
             return -1;
         }
         receiveSendKeepAlive();
-        loadingProgress(rioOffset(io));
+        loadingProgress(rioPhysicalOffset(io));
         loadingWait(WAIT_MS);
     }
 }
@@ -59,7 +59,7 @@ static void receiveLoadOnReadable(struct connection *conn) {
 
 static void receiveLoadReportProgress(struct rioReader *io) {
     receiveSendKeepAlive();
-    loadingProgress(rioOffset(io));
+    loadingProgress(rioPhysicalOffset(io));
     if (receiving.cancelled) rioFail(io, "the synchronization was given up");
 }
 

@@ -14,6 +14,7 @@ bool repl_disable_tcp_nodelay, repl_dual_channel, repl_diskless_sync;
 bool replica_read_only, replica_serve_stale_data;
 int64_t repl_min_replicas, repl_max_lag_s;
 int repl_diskless_load;
+static int compression;
 struct replStats replstats;
 
 static struct rate in_rate, out_rate;
@@ -45,9 +46,28 @@ static const struct configEnum diskless_load_names[] = {{"disabled", DISKLESS_LO
                                                         {"flush-before-load", DISKLESS_LOAD_FLUSH},
                                                         {NULL, 0}};
 
+enum { COMPRESSION_NO, COMPRESSION_YES, COMPRESSION_LZ4, COMPRESSION_ZSTD };
+static const struct configEnum compression_names[] = {{"no", COMPRESSION_NO},
+                                                      {"yes", COMPRESSION_YES},
+                                                      {"lz4", COMPRESSION_LZ4},
+                                                      {"zstd", COMPRESSION_ZSTD},
+                                                      {NULL, 0}};
+
+enum streamCodec replCompression(void) {
+    if (compression == COMPRESSION_NO) return STREAM_PLAIN;
+    return compression == COMPRESSION_ZSTD ? STREAM_ZSTD : STREAM_LZ4;
+}
+
 void replSettingsInit(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("dual-channel-replication-enabled", NULL, SET, &repl_dual_channel, false, NULL),
+        {.name = "repl-compression",
+         .type = CONFIG_TYPE_ENUM,
+         .flags = SET,
+         .var.e = &compression,
+         .def = COMPRESSION_NO,
+         .names = compression_names,
+         .valid = streamNameIsAvailable},
         CONFIG_BOOL("repl-disable-tcp-nodelay", NULL, SET, &repl_disable_tcp_nodelay, false, NULL),
         CONFIG_ENUM("repl-diskless-load", NULL, SET | CONFIG_NOT_LOADING, &repl_diskless_load,
                     DISKLESS_LOAD_DISABLED, diskless_load_names, NULL),

@@ -5,12 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compressed_stream.h"
+
 extern int64_t repl_timeout_s;
 extern bool repl_disable_tcp_nodelay, repl_dual_channel, repl_diskless_sync;
 extern bool replica_read_only, replica_serve_stale_data; /* registered by rules.c */
 extern int64_t repl_min_replicas, repl_max_lag_s;        /* registered by rules.c */
 enum { DISKLESS_LOAD_DISABLED, DISKLESS_LOAD_WHEN_EMPTY, DISKLESS_LOAD_SWAPDB, DISKLESS_LOAD_FLUSH };
 extern int repl_diskless_load;
+/* Returns the strongest codec that repl-compression allows. */
+enum streamCodec replCompression(void);
 
 /* Counters of INFO stats. */
 struct replStats {

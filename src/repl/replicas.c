@@ -38,13 +38,17 @@
 #include "registry/cron.h"
 #include "registry/server_events.h"
 #include "repl/history.h"
+#include "repl/packed_stream.h"
 #include "repl/repl_settings.h"
 
-#define SET           CONFIG_MODIFIABLE
-#define SETSLOT_SINCE 0x070300 /* replicas of this version and later accept CLUSTER SETSLOT in the stream */
-#define PIECES_MAX    64       /* pieces of the chain in one writev */
-#define TIMER_MS      1000
-#define NAME_ROOM     320
+#define SET             CONFIG_MODIFIABLE
+#define SETSLOT_SINCE   0x070300 /* replicas of this version and later accept CLUSTER SETSLOT in the stream */
+#define PIECES_MAX      64       /* pieces of the chain in one writev */
+#define PACK_PIECES     4
+#define PACK_BYTES      (256 * 1024)      /* of a piece, compressed at once */
+#define PACK_TURN_BYTES (4 * 1024 * 1024) /* compressed for one replica in one call */
+#define TIMER_MS        1000
+#define NAME_ROOM       320
 
 struct list replicas;
 struct replicaHooks replica_hooks;
@@ -99,6 +103,8 @@ void replicaJoin(struct replicaClient *r, enum replicaState state) {
 static void replicaLeavePlace(struct replicaClient *r) {
     if (r->has_place) chainReaderStop(&r->reader);
     r->has_place = r->streaming = false;
+    packedStreamFree(r->packed);
+    r->packed = NULL;
 }
 
 /* The places in the stream are given up at once, as it may begin anew before the clients are freed. */
@@ -165,8 +171,17 @@ static void replicaTakePlace(struct replicaClient *r, uint64_t at) {
     r->start_offset = at;
 }
 
+enum streamCodec replicaCodec(const struct replicaClient *r) {
+    enum streamCodec most = replCompression();
+    if (most == STREAM_ZSTD && r->capa & CAPA_ZSTD) return STREAM_ZSTD;
+    return most != STREAM_PLAIN && r->capa & CAPA_LZ4 ? STREAM_LZ4 : STREAM_PLAIN;
+}
+
 /* A stream never starts at offset 0, as the ACK of a replica that has applied nothing would be 0, too. */
 static void replicaStartStream(struct replicaClient *r) {
+    enum streamCodec codec = replicaCodec(r);
+    serverAssert(!r->streaming && !r->packed);
+    if (codec != STREAM_PLAIN) r->packed = packedStreamNew(codec);
     r->streaming = true;
     r->wait_for_ack = false;
     if (historyOffset() == 0) ping_first = true;
@@ -251,9 +266,55 @@ void replicaNoteAck(struct replicaClient *r, int64_t offset, int64_t synced) {
 
 /* ---- Sending ---- */
 
+static void replicasNoteSent(struct client *c, size_t n) {
+    clientNoteSent(c, n);
+    replstats.net_out += (uint64_t)n;
+}
+
+/* Sends what is compressed. Returns false when the connection is broken, and *more when the socket took it
+ * all. */
+static bool replicasSendPacked(struct replicaClient *r, bool *more) {
+    struct str unsent = packedStreamUnsent(r->packed);
+    struct iovec iov = {(void *)unsent.ptr, unsent.len};
+    *more = true;
+    if (!unsent.len) return true;
+    ssize_t n = connWritev(r->client->conn, &iov, 1);
+    *more = n == (ssize_t)unsent.len;
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    packedStreamNoteSent(r->packed, (size_t)n);
+    replicasNoteSent(r->client, (size_t)n);
+    return true;
+}
+
+/* Compresses the next bytes of the chain, and with its last one all that the codec still holds back. */
+static bool replicasPackNext(struct replicaClient *r) {
+    struct iovec iov[PACK_PIECES];
+    int count = chainReaderView(&r->reader, &history.chain, iov, PACK_PIECES);
+    for (int i = 0; i < count; i++) {
+        size_t n = iov[i].iov_len < PACK_BYTES ? iov[i].iov_len : PACK_BYTES;
+        if (!packedStreamAdd(r->packed, strN(iov[i].iov_base, n))) return false;
+        chainReaderAdvance(&r->reader, &history.chain, n);
+        if (n < iov[i].iov_len) break;
+    }
+    return chainReaderPending(&r->reader, &history.chain) || packedStreamFlush(r->packed);
+}
+
+/* Compresses as much as the socket takes, and not more in one call than other clients can wait for. */
+static bool replicasStreamWritePacked(struct replicaClient *r) {
+    uint64_t until = packedStreamIn(r->packed) + PACK_TURN_BYTES;
+    bool more;
+    for (;;) {
+        if (!replicasSendPacked(r, &more)) return false;
+        if (!more || !chainReaderPending(&r->reader, &history.chain)) return true;
+        if (packedStreamIn(r->packed) >= until) return true;
+        if (!replicasPackNext(r)) return false;
+    }
+}
+
 static bool replicasStreamWrite(struct client *c) {
     struct replicaClient *r = c->replica;
     if (!r->streaming) return replica_hooks.writeSnapshot(r);
+    if (r->packed) return replicasStreamWritePacked(r);
     while (chainReaderPending(&r->reader, &history.chain)) {
         struct iovec iov[PIECES_MAX];
         size_t want = 0;
@@ -262,8 +323,7 @@ static bool replicasStreamWrite(struct client *c) {
         ssize_t n = connWritev(c->conn, iov, count);
         if (n < 0) return errno == EAGAIN || errno == EINTR;
         chainReaderAdvance(&r->reader, &history.chain, (size_t)n);
-        clientNoteSent(c, (size_t)n);
-        replstats.net_out += (uint64_t)n;
+        replicasNoteSent(c, (size_t)n);
         if ((size_t)n < want) return true;
     }
     return true;
@@ -271,13 +331,15 @@ static bool replicasStreamWrite(struct client *c) {
 
 static bool replicasStreamWaits(const struct client *c) {
     const struct replicaClient *r = c->replica;
+    if (r->packed && packedStreamUnsent(r->packed).len) return true;
     if (r->streaming) return chainReaderPending(&r->reader, &history.chain) > 0;
     return replica_hooks.hasSnapshotOutput(r);
 }
 
 static size_t replicasStreamPending(const struct client *c) {
     const struct replicaClient *r = c->replica;
-    return r->has_place ? chainReaderMemory(&r->reader, &history.chain) : 0;
+    size_t packed = r->packed ? packedStreamUnsent(r->packed).len : 0;
+    return r->has_place ? chainReaderMemory(&r->reader, &history.chain) + packed : 0;
 }
 
 static size_t replicasStreamBlocks(const struct client *c) {
@@ -405,7 +467,20 @@ static void replicasCheckSignsOfLife(void) {
     }
 }
 
+/* Disconnects replicas whose codec repl-compression no longer allows. They continue where they are. */
+static void replicasFollowCompression(void) {
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        enum streamCodec codec = r->packed ? packedStreamCodec(r->packed) : STREAM_PLAIN;
+        if (!r->streaming || r->client->flags & CLIENT_CLOSE_ASAP || codec == replicaCodec(r)) continue;
+        serverLog(LL_NOTICE, "Replica %s is disconnected, to connect again as repl-compression says now",
+                  replicaName(r));
+        clientClose(r->client);
+    }
+}
+
 static void replicasTimer(void) {
+    replicasFollowCompression();
     replicasCheckSignsOfLife();
     replicasPingPeriodically();
     replicasDisconnectSilent();
@@ -453,7 +528,8 @@ static int replicasCountForSetslot(void) {
 static size_t replicaMemory(const struct client *c) {
     const struct replicaClient *r = c->replica;
     if (!r) return 0;
-    return zmallocSize(r) + (r->address ? sdsAllocSize(r->address) : 0) + replicasStreamPending(c);
+    size_t packed = r->packed ? packedStreamMemory(r->packed) - packedStreamUnsent(r->packed).len : 0;
+    return zmallocSize(r) + (r->address ? sdsAllocSize(r->address) : 0) + replicasStreamPending(c) + packed;
 }
 
 void replicasInit(void) {

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compressed_stream.h"
 #include "base/linked_list.h"
 #include "base/sds.h"
 #include "client/client.h"
@@ -32,7 +33,14 @@ enum replicaState {
     REPLICA_BG_TRANSFER,     /* main channel of two             bg_transfer */
     REPLICA_RDB_TRANSMITTED, /* has all that it asked for       rdb_transmitted */
 };
-enum { CAPA_EOF = 1, CAPA_PSYNC2 = 2, CAPA_DUAL_CHANNEL = 4, CAPA_SKIP_RDB_CHECKSUM = 8 };
+enum {
+    CAPA_EOF = 1,
+    CAPA_PSYNC2 = 2,
+    CAPA_DUAL_CHANNEL = 4,
+    CAPA_SKIP_RDB_CHECKSUM = 8,
+    CAPA_LZ4 = 16,
+    CAPA_ZSTD = 32
+};
 
 #define CLUSTER_ID_LEN 40
 
@@ -52,15 +60,16 @@ struct replicaClient {
 
     struct chainReader reader;
     bool has_place;
-    bool streaming;          /* bytes of the chain may be sent */
-    bool old_protocol;       /* it used SYNC and sends no ACK */
-    bool wait_for_ack;       /* the stream starts with its first ACK... */
-    bool acked_snapshot;     /* ...which may come before we know that the child is done */
-    uint64_t start_offset;   /* the offset of +FULLRESYNC or +CONTINUE */
-    uint64_t acked, fsynced; /* offsets */
-    int64_t acked_ms;        /* when its last sign of life came */
-    uint64_t net_in_seen;    /* bytes that had come from it at the last tick */
-    int64_t requested_ms;    /* when it requested the synchronization */
+    bool streaming;              /* bytes of the chain may be sent */
+    bool old_protocol;           /* it used SYNC and sends no ACK */
+    bool wait_for_ack;           /* the stream starts with its first ACK... */
+    bool acked_snapshot;         /* ...which may come before we know that the child is done */
+    struct packedStream *packed; /* its stream in compressed form; NULL: it is sent plain, or not yet */
+    uint64_t start_offset;       /* the offset of +FULLRESYNC or +CONTINUE */
+    uint64_t acked, fsynced;     /* offsets */
+    int64_t acked_ms;            /* when its last sign of life came */
+    uint64_t net_in_seen;        /* bytes that had come from it at the last tick */
+    int64_t requested_ms;        /* when it requested the synchronization */
 
     void *transfer;         /* struct syncTransfer of full_sync_transfer.h */
     uint64_t rdb_client_id; /* main channel: client ID of the connection for the snapshot; 0: none */
@@ -71,6 +80,8 @@ static inline const char *replicaStateName(const struct replicaClient *r) {
                                         "online", "bg_transfer", "rdb_transmitted"};
     return names[r->state];
 }
+/* Returns the codec for r: the strongest that both sides allow. */
+enum streamCodec replicaCodec(const struct replicaClient *r);
 extern struct list replicas; /* struct replicaClient by node, in the order of their requests */
 
 /* Calls to the modules above this one; replication.c fills in all of them. */

@@ -11,6 +11,7 @@
 #include "client/client_log.h"
 #include "client/reply.h"
 #include "commands/cmd_replication.h"
+#include "data/rdb/rdb_dataset.h"
 #include "data/server_state/role.h"
 #include "repl/history.h"
 #include "repl/repl_settings.h"
@@ -54,6 +55,10 @@ static bool replicasSetCapability(struct client *c, struct str value) {
         r->capa |= CAPA_PSYNC2;
     else if (strIs(value, "skip-rdb-checksum"))
         r->capa |= CAPA_SKIP_RDB_CHECKSUM;
+    else if (strIs(value, "lz4"))
+        r->capa |= CAPA_LZ4;
+    else if (strIs(value, "zstd"))
+        r->capa |= CAPA_ZSTD | CAPA_LZ4;
     else if (strIs(value, "dual-channel") && repl_dual_channel && repl_diskless_sync)
         r->capa |= CAPA_DUAL_CHANNEL;
     else if (strIs(value, "dual-channel") && repl_dual_channel)
@@ -215,6 +220,14 @@ static bool replicasTakeOver(struct client *c) {
     return true;
 }
 
+/* Returns whether a replica that gets the file as it is on the disk can read it. */
+static bool replicasCanReadFile(const struct replicaClient *r) {
+    unsigned capa = r ? r->capa : 0, needed = 0;
+    if (rdbFileCodec() == STREAM_LZ4) needed = CAPA_LZ4;
+    if (rdbFileCodec() == STREAM_ZSTD) needed = CAPA_ZSTD;
+    return capa & CAPA_EOF || (capa & needed) == needed;
+}
+
 /* The order of the checks decides which error is replied. */
 static bool replicasCheckMayFollow(struct client *c) {
     const struct replicaClient *r = c->replica;
@@ -226,6 +239,8 @@ static bool replicasCheckMayFollow(struct client *c) {
         replyError(c, "ERR SYNC and PSYNC are invalid with pending output");
     else if (r && (r->without_keys || r->without_functions) && !(r->capa & CAPA_EOF))
         replyError(c, "ERR Filtered replica requires EOF capability");
+    else if (!replicasCanReadFile(r))
+        replyError(c, "ERR The RDB file is compressed, which this replica does not announce to understand");
     else
         return true;
     return false;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* replicas_info.c - reports about the replicas: INFO, ROLE, memory, min-replicas. Part of replicas.h. */
+#include <stdio.h>
+
 #include "client/reply.h"
 #include "data/lifetime/evict.h"
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "registry/memory_report.h"
 #include "repl/history.h"
+#include "repl/packed_stream.h"
 #include "repl/repl_settings.h"
 #include "repl/replicas.h"
 
@@ -28,6 +31,14 @@ static const char *replicasInfoTypeName(const struct replicaClient *r) {
     return r->state == REPLICA_BG_TRANSFER ? "main-channel" : "replica";
 }
 
+/* Writes the part of the line that only a compressed stream has. */
+static void replicasInfoPacked(const struct replicaClient *r, char *text, size_t room) {
+    if (!r->packed) return;
+    snprintf(text, room, ",repl_compression=%s,repl_compressed_bytes=%llu,repl_uncompressed_bytes=%llu",
+             streamCodecName(packedStreamCodec(r->packed)), (unsigned long long)packedStreamOut(r->packed),
+             (unsigned long long)packedStreamIn(r->packed));
+}
+
 static sds replicasInfo(sds s) {
     int n = 0;
     s = infoField(s, "connected_slaves:%zu", replicas.length);
@@ -35,9 +46,11 @@ static sds replicasInfo(sds s) {
         s = infoField(s, "min_slaves_good_slaves:%d", replicasCountGood());
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        s = infoField(s, "slave%d:ip=%s,port=%d,state=%s,offset=%llu,lag=%lld,type=%s", n++,
+        char packed[160] = "";
+        replicasInfoPacked(r, packed, sizeof packed);
+        s = infoField(s, "slave%d:ip=%s,port=%d,state=%s,offset=%llu,lag=%lld,type=%s%s", n++,
                       replicaAddress(r), r->listening_port, replicaStateName(r), (unsigned long long)r->acked,
-                      (long long)replicasInfoLagSeconds(r), replicasInfoTypeName(r));
+                      (long long)replicasInfoLagSeconds(r), replicasInfoTypeName(r), packed);
     }
     return infoField(s, "replicas_waiting_psync:%zu", replica_hooks.countAwaitedMains());
 }

@@ -195,6 +195,7 @@ append table [subst {
     rdma-rx-size immutable
     repl-backlog-size {own {1mb 1048576 1 16384 16384 16384} {0 x}}
     repl-backlog-ttl {int 0 $long_max}
+    repl-compression {enum no yes lz4 zstd}
     repl-disable-tcp-nodelay bool
     repl-diskless-load {enum disabled on-empty-db swapdb flush-before-load}
     repl-diskless-sync bool

@@ -16,7 +16,7 @@ start_server {} {
         # All requests are sent without waiting for replies.
         assert_equal [list REPLCONF listening-port [srv port]] [primary_receive $fd]
         assert_equal {REPLCONF capa eof capa psync2} [primary_receive $fd]
-        assert_equal {REPLCONF version 9.1.2} [primary_receive $fd]
+        assert_equal {REPLCONF version 9.2.0} [primary_receive $fd]
         primary_send $fd "+OK\r\n+OK\r\n-ERR Unrecognized REPLCONF option: version\r\n"
         assert_equal [list PSYNC $id 1] [primary_receive $fd]
         wait_for_log "*The primary does not know REPLCONF VERSION, which does no harm:*"
@@ -292,7 +292,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         primary_greet $main
         primary_send $main "+DUALCHANNELSYNC\r\n"
         set rdb [primary_accept]
-        assert_equal [list REPLCONF capa eof rdb-only 1 rdb-channel 1 listening-port [srv port] version 9.1.2] [primary_receive $rdb]
+        assert_equal [list REPLCONF capa eof rdb-only 1 rdb-channel 1 listening-port [srv port] version 9.2.0] [primary_receive $rdb]
         primary_send $rdb "+OK\r\n"
         assert_equal SYNC [primary_receive $rdb]
         assert_equal {handshake 0} [list [lindex [r role] 3] [s master_sync_in_progress]]

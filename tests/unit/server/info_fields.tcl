@@ -195,8 +195,8 @@ start_server {tags {external:skip}} {
             {} {Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace}
             default {Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace}
             {cpu server} {Server CPU} {CPU cpu nosuch} CPU nosuch {} {commandstats keyspace} {Commandstats Keyspace}
-            all {Server TLS Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster {Cluster Info} {Scripting Engines} Keyspace Hotkeys}
-            everything {Server TLS Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster {Cluster Info} {Scripting Engines} Keyspace Hotkeys}
+            all {Server TLS Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster {Cluster Info} {Scripting Engines} Keyspace Hotkeys Throttling}
+            everything {Server TLS Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster {Cluster Info} {Scripting Engines} Keyspace Hotkeys Throttling}
             {default commandstats} {Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Cluster Keyspace}
         } {
             assert_equal $sections [lmap title [regexp -all -inline -line {^# [\w ]+} [r info {*}$words]] { string range $title 2 end }] $words
