@@ -196,6 +196,17 @@ beside_modules {values} {} {
         assert_equal 1 [lindex [r [at ours] values.scan] end]
     }
 
+    # Valkey 9.1 has no path hashes, and the module API of 9.2 no number for them.
+    test {a path hash has no type and no length for modules} {
+        set ours [at ours]
+        r $ours flushall
+        r $ours phmset k a FIELDS 1 f 1 b FIELDS 1 f 1
+        assert_equal {1 0 0 -4 k 0} [r $ours values.key r k]
+        assert_equal {k 0} [lrange [r $ours values.scan] 0 1]
+        assert_equal {0 {a b}} [r $ours phscan k 0]
+        r $ours del k
+    }
+
     test {databases, time to live, use} {
         both flushall
         both values.db 3

@@ -545,3 +545,26 @@ start_server {tags {pathhash external:skip} overrides {appendonly yes appendfsyn
         assert_equal $digest [r debug digest]
     }
 }
+
+start_server {tags {pathhash external:skip} overrides {save {}}} {
+    start_server {overrides {save {}}} {
+        test {MIGRATE moves path hashes, also an empty one, with their expiry} {
+            r phmset p a/b FIELDS 1 f 1 a FIELDS 2 f 2 g 3
+            r pexpire p 100000
+            r phset e a FIELDS 1 f 1
+            r phdel e a
+            assert_equal OK [r migrate [srv -1 host] [srv -1 port] {} 0 5000 keys p e]
+            assert_equal 0 [r dbsize]
+            assert_equal {0 {a a/b}} [r -1 phscan p 0]
+            assert_equal {2 3} [r -1 phget p a f g]
+            assert_morethan [r -1 pttl p] 0
+            assert_equal {pathhash 0} [list [r -1 type e] [r -1 phcard e]]
+        }
+
+        test {valkey-cli --bigkeys and --memkeys know the type} {
+            r phmset p a FIELDS 1 f 1 b FIELDS 1 f 1 c FIELDS 1 f 1
+            assert_match "*pathhash*p*3 paths*" [tool_output valkey-cli --bigkeys]
+            assert_match "*pathhash*p*bytes*" [tool_output valkey-cli --memkeys]
+        }
+    }
+}

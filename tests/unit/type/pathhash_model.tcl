@@ -10,7 +10,7 @@ start_server {tags {pathhash needs:debug external:skip} overrides {appendonly ye
             wait_for_condition 200 50 {[s master_link_status] eq "up"} else { fail "no full synchronization" }
             set seed [randomInt 1000000000]
             set program [file join [file dirname $::test_file] pathhash_model.py]
-            set count [expr {$::options(valgrind) ? 2000 : 100000}]
+            set count [expr {$::options(valgrind) ? 2000 : 40000}]
             catch { exec python3 $program [srv -1 host] [srv -1 port] $seed $count } said
             assert_equal ok $said "seed $seed"
             wait_for_condition 200 50 {[s -1 master_repl_offset] == [s master_repl_offset]} else { fail "the replica lags" }
