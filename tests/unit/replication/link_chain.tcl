@@ -134,6 +134,26 @@ if {![file executable [auto_execok openssl]]} {
                 assert_equal 100000 [r -1 strlen k]
             }
 
+            # 9.2 §9: the stream is decoded above TLS, which has bytes of its own that poll does not see.
+            foreach codec {lz4 zstd} {
+                test "A replica over TLS with repl-compression $codec" {
+                    config_set repl-compression $codec
+                    config_set repl-compression $codec -1
+                    wait_for_condition 200 50 {[string match *repl_compression=$codec* [s slave0]] && [s -1 master_link_status] eq "up"} else { fail [s slave0] }
+                    for {set i 0} {$i < 200} {incr i} {
+                        r set key:$i [string repeat "a value of $i " [expr {$i * 20}]]
+                        if {$i % 20 == 0} { assert_equal 1 [r wait 1 5000] }
+                    }
+                    wait_for_condition 200 50 {[r debug digest] eq [r -1 debug digest]} else { fail "the data differ" }
+                    r -1 replicaof no one
+                    r -1 flushall
+                    r -1 replicaof 127.0.0.1 $tls_port
+                    wait_for_condition 200 50 {[s -1 master_link_status] eq "up" && [r debug digest] eq [r -1 debug digest]} else { fail "no full synchronization" }
+                }
+            }
+            config_set repl-compression no
+            config_set repl-compression no -1
+
             test {The wrong authority is refused} {
                 exec openssl req -x509 -newkey rsa:2048 -nodes -keyout $dir/key2 -out $dir/crt2 -days 2 -subj /CN=other 2>/dev/null
                 r -1 replicaof no one

@@ -1,12 +1,33 @@
 # 9.2 §9, repl-throttling-enabled: clients that write wait when a replica cannot read fast enough.
 source [file join [file dirname [info script]] primary_util.tcl]
 
-# Writers that would write 9 MB a second, in the background.
-proc start_writers {} {
-    set program [tool_path valkey-benchmark]
-    return [exec $program -h 127.0.0.1 -p [srv port] -c 4 -n 1000000 --rps 3000 -d 3000 -r 100 set key:__rand_int__ __data__ > /dev/null 2> /dev/null &]
+# Sends `count` commands of 3 kB every 10 ms, and reads the replies of each before it sends the next.
+set ::writer_script {
+    lassign $argv port count
+    set c [socket 127.0.0.1 $port]
+    fconfigure $c -translation binary -buffering full
+    set value [string repeat x 3000]
+    set from [clock milliseconds]
+    for {set turn 1} 1 {incr turn} {
+        for {set i 0} {$i < $count} {incr i} {
+            puts -nonewline $c "*3\r\n\$3\r\nset\r\n\$6\r\nkey:[format %02d [expr {$i % 100}]]\r\n\$3000\r\n$value\r\n"
+        }
+        flush $c
+        for {set i 0} {$i < $count} {incr i} { if {[gets $c] ne "+OK\r"} exit }
+        set left [expr {$from + 10 * $turn - [clock milliseconds]}]
+        if {$left > 0} { after $left } else { set from [clock milliseconds]; set turn 0 }
+    }
 }
-proc stop_writers {pid} { catch {exec kill $pid} }
+
+# Writers that together would write 9 MB a second, in the background.
+proc start_writers {} {
+    set path [file join [srv dir] writer.tcl]
+    set file [open $path w]
+    puts $file $::writer_script
+    close $file
+    return [lmap i {1 2 3 4} count {8 8 7 7} { exec [info nameofexecutable] $path [srv port] $count > /dev/null 2> /dev/null & }]
+}
+proc stop_writers {pids} { foreach pid $pids { catch {exec kill $pid} } }
 
 # Reads 3 MB a second for that long, or until the connection is gone; the script is run ten times a second. Returns
 # whether the connection is still there.
@@ -79,7 +100,7 @@ start_server [list overrides $limits tags {replication external:skip slow}] {
 
     test {reads, and writes that change nothing for replicas, do not wait} {
         set from [clock milliseconds]
-        for {set i 0} {$i < 500} {incr i} { r get key:1 }
+        for {set i 0} {$i < 500} {incr i} { r get key:01 }
         assert_lessthan [expr {[clock milliseconds] - $from}] 1000
         assert_morethan [throttling repl_throttle_rate] 0
     }
