@@ -261,8 +261,8 @@ uint64_t rioPhysicalOffset(const struct rioReader *r) {
 
 const char *rioPeek(struct rioReader *r, size_t n) {
     serverAssert(n <= RIO_BUFFER);
-    if (n > (size_t)(r->end - r->at) && (r->error || !rioRefill(r, n))) return NULL;
-    return r->at;
+    if (n > (size_t)(r->end - r->at) && !r->error) rioRefill(r, n);
+    return n <= (size_t)(r->end - r->at) ? r->at : NULL; /* progress may have failed it */
 }
 
 /* The buffer, with what has been read of the frame, becomes that of the frame. */

@@ -319,6 +319,29 @@ static void framesThatAreNotWhole(void **state) {
     }
 }
 
+static void giveUp(struct rioReader *r) {
+    rioFail(r, "given up");
+}
+
+static void progressMayFailAPeek(void **state) {
+    (void)state;
+    struct rioTestSource s = {.size = 100};
+    struct rioReader r;
+    rioReaderInit(&r, rioTestPull, &s, RIO_SIZE_UNKNOWN);
+    assert_null(rioPeek(&r, 101));
+    assert_false(rioFailed(&r));
+    assert_non_null(rioPeek(&r, 100));
+    assert_int_equal(rioOffset(&r), 0);
+    rioReaderFree(&r);
+    s.at = 0;
+    rioReaderInit(&r, rioTestPull, &s, RIO_SIZE_UNKNOWN);
+    r.progress = giveUp;
+    assert_null(rioPeek(&r, 7));
+    assert_string_equal(r.error, "given up");
+    assert_null(rioPeek(&r, 1));
+    rioReaderFree(&r);
+}
+
 static void aFramesSinkMayFail(void **state) {
     (void)state;
     struct rioTestSink s = {0};
@@ -356,6 +379,7 @@ int main(void) {
         cmocka_unit_test(framesBetweenPlainBytes),
         cmocka_unit_test(framesThatAreNotWhole),
         cmocka_unit_test(aFramesSinkMayFail),
+        cmocka_unit_test(progressMayFailAPeek),
     };
     return cmocka_run_group_tests(tests, rioTestSetup, NULL);
 }
