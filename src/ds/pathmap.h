@@ -63,10 +63,8 @@ struct pathmap *pathmapDetach(struct pathmap *map, struct str prefix);
 
 /* ---- Iteration in order. The map must not change meanwhile, except that values may be replaced. ---- */
 struct pathmapIterator {
-    const struct pathmap *map;
-    struct str prefix; /* the caller's: valid as long as the iterator */
-    sds path;          /* of the item that was returned last */
-    void *stack;       /* nodes from the root; private */
+    sds path;    /* of the item that was returned last */
+    void *stack; /* nodes from the root; private */
     size_t depth, size;
 };
 /* Starts before the first path that begins with `prefix` and, if `after` is not NULL, is greater than *after.

@@ -8,9 +8,9 @@
  *
  * header   number of bytes of the label, n (0 to 256) and k (0 to 1023)
  * label    the run, with the byte by which the parent finds the node; only the root's may be empty
- * index    up to PATHMAP_LIST_MAX children: their first bytes, in order; above: four counts of one byte and a
- *          set of 256 bits. A child's place among the pointers is the number of smaller bits: the count of its
- *          word, and those before it in its word.
+ * index    up to PATHMAP_LIST_MAX children: their first bytes, in order; above: four counts of one byte and
+ *          a set of 256 bits. A child's place among the pointers is the number of smaller bits: the count of
+ *          its word, and those before it in its word.
  * end      for each value, how many bytes of the run its path includes; in order
  *
  * A map of the paths "sys", "sys|a", "sys|a|b" and "sys|c":

@@ -3,6 +3,7 @@
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000)
  *   MODEL_SEED=n  repeat a run; the seed is printed
+ *   --bench       ns of an insertion and of a search, and bytes of a path, in maps of a million paths
  *
  * Each value is a number; the model has it, too, so that a value that ends up at another path is noticed. */
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "base/model_ops.h"
@@ -354,7 +356,7 @@ static void pathmapTestOnVisit(void *priv, void **place) {
     if ((uintptr_t)*place <= pathmapTestVisitable) pathmapTestVisited[(uintptr_t)*place / 8] = true;
 }
 
-/* What stays in the map is visited. */
+/* All that stays in the map is visited, whatever else changes. */
 static void pathmapTestDefragChanging(void **state) {
     (void)state;
     static pathmapTestMaker *makers[] = {pathmapTestShort, pathmapTestWide, pathmapTestBlocks,
@@ -551,7 +553,121 @@ static void pathmapTestMemory(void **state) {
     pathmapFree(map, NULL);
 }
 
-int main(void) {
+/* ---- Benchmark: a prompt cache of conversations with blocks of 64 tokens, of which half are shared ---- */
+
+#define BENCH_PATHS   1000000
+#define BENCH_BLOCK   256
+#define BENCH_PROMPTS 1000
+#define BENCH_BATCH   16
+#define BENCH_ROUNDS  2000
+#define BENCH_DEEPEST 64
+
+struct pathmapBench {
+    struct pathmap *map;
+    unsigned blocks, shared, conversations;
+    char text[BENCH_BATCH][(BENCH_DEEPEST + 1) * BENCH_BLOCK];
+};
+
+/* Writes the tokens of a conversation; the same each time. */
+static size_t pathmapBenchText(const struct pathmapBench *b, char *out, uint64_t conversation) {
+    uint32_t *token = (uint32_t *)out;
+    for (unsigned i = 0; i < b->blocks; i++) {
+        randomSeed(i < b->shared ? conversation % BENCH_PROMPTS * 100 + i : (conversation + 10000) * 100 + i);
+        for (unsigned t = 0; t < BENCH_BLOCK / 4; t++) *token++ = (uint32_t)randomBelow(100000);
+    }
+    return (size_t)b->blocks * BENCH_BLOCK;
+}
+
+static double pathmapBenchClock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Stores all conversations; returns the time for a path that is stored, or is there already. */
+static double pathmapBenchFill(struct pathmapBench *b) {
+    size_t len[BENCH_BATCH];
+    double used = 0;
+    for (unsigned c = 0; c < b->conversations; c += BENCH_BATCH) {
+        for (unsigned i = 0; i < BENCH_BATCH; i++) len[i] = pathmapBenchText(b, b->text[i], c + i);
+        double start = pathmapBenchClock();
+        for (unsigned i = 0; i < BENCH_BATCH; i++)
+            for (size_t end = BENCH_BLOCK; end <= len[i]; end += BENCH_BLOCK) {
+                bool added;
+                void **place = pathmapInsert(b->map, strN(b->text[i], end), &added);
+                if (added) *place = zmalloc(24);
+            }
+        used += pathmapBenchClock() - start;
+    }
+    return used / b->conversations / b->blocks;
+}
+
+static void pathmapBenchPrefetch(const struct pathmapBench *b, const struct str *texts) {
+    const void *at[BENCH_BATCH] = {NULL};
+    uint64_t notes[BENCH_BATCH][5];
+    bool more[BENCH_BATCH], any = true;
+    memset(more, true, sizeof more);
+    for (int step = 0; any; step++) {
+        any = false;
+        for (unsigned i = 0; i < BENCH_BATCH; i++) {
+            if (more[i]) more[i] = pathmapPrefetch(b->map, texts[i], step, &at[i], notes[i]);
+            any |= more[i];
+        }
+    }
+}
+
+static int pathmapBenchCompare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns the median of what a search takes in each batch of conversations at random. */
+static double pathmapBenchLongest(struct pathmapBench *b, bool prefetch) {
+    static double took[BENCH_ROUNDS];
+    for (int round = 0; round < BENCH_ROUNDS; round++) {
+        struct str texts[BENCH_BATCH];
+        for (unsigned i = 0; i < BENCH_BATCH; i++) {
+            uint64_t conversation = ((uint64_t)round * BENCH_BATCH + i) * 2654435761u % b->conversations;
+            size_t len = pathmapBenchText(b, b->text[i], conversation);
+            memset(b->text[i] + len, 0xff, BENCH_BLOCK);
+            texts[i] = strN(b->text[i], len + BENCH_BLOCK);
+        }
+        size_t length = 0;
+        double start = pathmapBenchClock();
+        if (prefetch) pathmapBenchPrefetch(b, texts);
+        for (unsigned i = 0; i < BENCH_BATCH; i++) {
+            void **place = pathmapLongest(b->map, texts[i], &length);
+            serverAssert(place && length == texts[i].len - BENCH_BLOCK);
+            (void)*(const volatile char *)*place;
+        }
+        took[round] = (pathmapBenchClock() - start) / BENCH_BATCH;
+    }
+    qsort(took, BENCH_ROUNDS, sizeof *took, pathmapBenchCompare);
+    return took[BENCH_ROUNDS / 2];
+}
+
+static void pathmapBenchRun(unsigned blocks, unsigned shared) {
+    static struct pathmapBench b;
+    b.map = pathmapNew();
+    b.blocks = blocks;
+    b.shared = shared;
+    b.conversations = BENCH_PATHS / (blocks - shared);
+    double insert = pathmapBenchFill(&b);
+    printf("| %u | %u | %zu | %.1f B | %.0f ns | %.0f ns | %.0f ns |\n", blocks, shared, pathmapNodes(b.map),
+           (double)pathmapMemory(b.map) / (double)pathmapCount(b.map), insert, pathmapBenchLongest(&b, false),
+           pathmapBenchLongest(&b, true));
+    pathmapFree(b.map, zfree);
+}
+
+static int pathmapBenchAll(void) {
+    puts("| blocks | shared | nodes | memory of a path | insert | longest | longest, prefetched |\n"
+         "|---:|---:|---:|---:|---:|---:|---:|");
+    for (unsigned blocks = 1; blocks <= BENCH_DEEPEST; blocks *= 2) pathmapBenchRun(blocks, blocks / 2);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0) return pathmapBenchAll();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pathmapTestEmpty),           cmocka_unit_test(pathmapTestFanOut),
         cmocka_unit_test(pathmapTestFullRun),         cmocka_unit_test(pathmapTestMegabyte),

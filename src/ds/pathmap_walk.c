@@ -97,7 +97,7 @@ static void pathmapWalkSeek(struct pathmapIterator *it, struct pathmapNode *n, s
 
 void pathmapIterate(struct pathmapIterator *it, const struct pathmap *map, struct str prefix,
                     const struct str *after) {
-    *it = (struct pathmapIterator){.map = map, .prefix = prefix, .path = sdsempty()};
+    *it = (struct pathmapIterator){.path = sdsempty()};
     struct pathmapNode *n = map->root;
     struct str rest = prefix;
     while (n && rest.len > n->label && strStarts(rest, pathmapNodeLabel(n))) {
