@@ -202,7 +202,7 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000 cluster-manu
         assert_morethan [s [n 0] mem_cluster_slot_export] 100000
         assert_equal 0 [s [n 0] mem_cluster_slot_import]
         assert_morethan [s [n 1] mem_cluster_slot_import] 100
-        assert_match "*flags=i *" [r [n 1] client list flags i]
+        assert_match "*flags=iH *" [r [n 1] client list flags i]
         assert_equal {} [r [n 0] client list flags i]
         exec kill -CONT $child
         wait_job 0 success
