@@ -286,22 +286,38 @@ static void clientOutputTurnWrote(const struct connWrite *w) {
     clientOutputTurnEnded(c, sent == SENT_WHOLE ? clientOutputSendAll(c) : sent == SENT_SOME);
 }
 
-void clientsWritePending(void) {
-    unsolicited_pending = false;
+static inline void clientOutputAddToTurn(struct client *c) {
+    listRemove(&writing, &c->out.write_node);
+    if (c->flags & CLIENT_CLOSE_ASAP) return;
+    if (c->out.bytes > clientstats.max_output_buffer) clientstats.max_output_buffer = c->out.bytes;
+    clientCheckOutput(c, 0);
+    if (c->flags & CLIENT_CLOSE_ASAP) return;
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0))
+        client_offload->send(c);
+    else if (c->out.head)
+        writeTurnAdd(&turn, c->conn, c->out.head, c->out.sent, clientOutputTurnWrote);
+    else
+        clientOutputTurnEnded(c, clientOutputSendAll(c));
+}
+
+bool clientsHavePriorityOutput(void) {
+    listForEach(&writing, it) {
+        if (listEntry(it, struct client, out.write_node)->priority) return true;
+    }
+    return false;
+}
+
+void clientsWritePriority(void) {
     listForEach(&writing, it) {
         struct client *c = listEntry(it, struct client, out.write_node);
-        listRemove(&writing, it);
-        if (c->flags & CLIENT_CLOSE_ASAP) continue;
-        if (c->out.bytes > clientstats.max_output_buffer) clientstats.max_output_buffer = c->out.bytes;
-        clientCheckOutput(c, 0);
-        if (c->flags & CLIENT_CLOSE_ASAP) continue;
-        if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0))
-            client_offload->send(c);
-        else if (c->out.head)
-            writeTurnAdd(&turn, c->conn, c->out.head, c->out.sent, clientOutputTurnWrote);
-        else
-            clientOutputTurnEnded(c, clientOutputSendAll(c));
+        if (c->priority) clientOutputAddToTurn(c);
     }
+    writeTurnSend(&turn, clientOutputTurnWrote);
+}
+
+void clientsWritePending(void) {
+    unsolicited_pending = false;
+    listForEach(&writing, it) clientOutputAddToTurn(listEntry(it, struct client, out.write_node));
     writeTurnSend(&turn, clientOutputTurnWrote);
     if (client_offload) client_offload->flush();
 }

@@ -268,6 +268,7 @@ static void busLinkReadAddresses(struct link *l, int fd) {
 static void busLinkSetConnection(struct link *l, struct connection *conn) {
     l->conn = conn;
     conn->data = l;
+    connSetPriority(conn);
     busLinkReadAddresses(l, conn->fd);
 }
 

@@ -346,6 +346,7 @@ void nodeDataLoaded(void) {
 void nodeInit(void) {
     cronRegister(nodeTick, ENGINE_TICK_MS);
     beforeSleepRegister(nodeEndOfTurn);
+    turnAfterPriority(nodeEndOfTurn);
     pubsub_to_cluster = nodePublishToCluster;
     configOnResetStat(nodeResetStats);
     memoryAddPart(MEMORY_CLUSTER_LINKS, busLinksMemory);

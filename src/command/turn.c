@@ -13,7 +13,17 @@
  * Holding. Input of a client that cannot run is kept up to HELD_INPUT_MAX bytes, less before it has logged
  * in. Then nothing more is read until it can run again, and the kernel's buffers make it wait. The end of the
  * connection is behind the bytes that are not read, so a job asks the kernel whether there is one. The kernel
- * notices a FIN only when all bytes before it have fitted into its buffers, and a reset in any case. */
+ * notices a FIN only when all bytes before it have fitted into its buffers, and a reset in any case.
+ *
+ * Preemption. In a long turn, priority connections (net/ae.h: links of the cluster bus, priority clients) are
+ * polled between two batches, every priority-preemptive-poll-interval-us. What priority clients send is
+ * inserted in front of all members that wait, executed up to there (`stop_at`), and answered at once.
+ *
+ *     members:  P P  N N N | P  N N N N        |: parsing was here; the new P is executed, then stop_at
+ *               (done)          ^ stop_at
+ *
+ * Invariant: while a member that is no priority client is being parsed, no priority client has a whole
+ * request left, so its rest can be stashed and read on. */
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "command/turn.h"
 
@@ -22,6 +32,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "client/client_evict.h"
 #include "client/client_log.h"
@@ -75,6 +86,8 @@ struct fetch {
 struct turn {
     struct list members;
     struct listNode *parsing;
+    struct listNode *stop_at; /* where the parsing of priority clients' input ends; NULL: of all */
+    uint64_t priority_due;    /* ticks at which priority connections are polled; 0: never */
 
     struct pending batch[TURN_BATCH_LIMIT];
     struct request requests[TURN_BATCH_LIMIT];
@@ -103,6 +116,14 @@ static int64_t batch_max, max_bulk_len, query_buffer_limit;
 static const struct turnPrimary *primary;
 static uint32_t nested_skip_flags; /* in a nested turn: CLIENT_PRIMARY */
 
+static int64_t priority_interval_us; /* 0: priority connections are not polled within a turn */
+static struct { uint64_t cycles, ticks, call_ticks, longest_ticks, most_commands; } priority_stats;
+static void (*after_priority)(void);
+
+void turnAfterPriority(void (*fn)(void)) {
+    after_priority = fn;
+}
+
 void turnSetPrimary(const struct turnPrimary *p) {
     primary = p;
 }
@@ -127,17 +148,27 @@ static void turnJoin(struct turn *r, struct client *c) {
     serverAssert(!c->turn);
     if (listLinked(&c->turn_node)) listRemove(&stashed_clients, &c->turn_node);
     c->turn = r;
+    if (__builtin_expect(c->priority && r->parsing, 0)) {
+        listInsertBefore(&r->members, r->parsing, &c->turn_node);
+        r->parsing = &c->turn_node;
+        return;
+    }
     listAddTail(&r->members, &c->turn_node);
     if (!r->parsing) r->parsing = &c->turn_node;
 }
 
+static struct listNode *turnNextMember(const struct turn *r, const struct listNode *node) {
+    return node->next == &r->members.head ? NULL : node->next;
+}
+
 static void turnAdvanceParsing(struct turn *r) {
-    r->parsing = r->parsing->next == &r->members.head ? NULL : r->parsing->next;
+    r->parsing = turnNextMember(r, r->parsing);
 }
 
 static void turnLeave(struct client *c) {
     struct turn *r = c->turn;
     if (r->parsing == &c->turn_node) turnAdvanceParsing(r);
+    if (__builtin_expect(r->stop_at == &c->turn_node, 0)) r->stop_at = turnNextMember(r, r->stop_at);
     listRemove(&r->members, &c->turn_node);
     c->turn = NULL;
     c->in = NULL;
@@ -378,7 +409,7 @@ static void turnRemoveClient(struct client *c) {
 static size_t turnReadTarget(struct turn *r, struct client *c, char **dst) {
     size_t n = respBigSpace(&c->parser, dst), size = c->bulk_sender ? TURN_READ_BULK : TURN_READ_SIZE;
     if (n) return n;
-    if (c->querybuf || !turnClientRunnable(c)) {
+    if (c->querybuf || !turnClientRunnable(c) || r->stop_at) {
         if (!c->querybuf) c->querybuf = sdsempty();
         c->querybuf = sdsMakeRoomFor(c->querybuf, size);
         *dst = c->querybuf + sdslen(c->querybuf);
@@ -453,6 +484,7 @@ static void turnReadHandler(struct connection *conn) {
         connSetReadHandler(conn, NULL);
         return;
     }
+    if (__builtin_expect(r->stop_at && c->turn, 0)) turnStashRest(c);
     char *dst;
     size_t space = turnReadTarget(r, c, &dst);
     if (!space) return;
@@ -645,7 +677,7 @@ static void turnFillBatch(struct turn *r) {
     int max = batch_max < 1 ? 1 : (int)batch_max;
     r->count = r->key_hash_count = r->fetch_count = 0;
     r->argv_used = 0;
-    while (r->parsing && r->count < max) {
+    while (r->parsing != r->stop_at && r->count < max) {
         struct client *c = listEntry(r->parsing, struct client, turn_node);
         if (!turnClientRunnable(c) || !turnTakeRequest(r, c))
             turnAdvanceParsing(r);
@@ -813,6 +845,44 @@ static void turnExecute(struct turn *r) {
     r->count = 0;
 }
 
+static void turnServePriority(struct turn *r);
+
+static void turnRunBatches(struct turn *r) {
+    for (;;) {
+        turnFillBatch(r);
+        if (!r->count) break;
+        turnPrefetch(r);
+        turn_stats.batches++;
+        turn_stats.commands += (uint64_t)r->count;
+        turnExecute(r);
+        if (__builtin_expect(r->priority_due != 0, 0) && ticksNow() >= r->priority_due) turnServePriority(r);
+    }
+}
+
+/* Polls priority connections, executes what their clients have sent, and answers it. */
+static __attribute__((noinline, cold)) void turnServePriority(struct turn *r) {
+    if (!r->parsing || listEntry(r->parsing, struct client, turn_node)->priority) return;
+    uint64_t start = ticksNow(), calls = callstats.ticks, commands = turn_stats.commands;
+    r->priority_due = 0;
+    r->stop_at = r->parsing;
+    aeServePriority(server_el);
+    turnRunBatches(r);
+    r->stop_at = NULL;
+    commands = turn_stats.commands - commands;
+    if (clientsHavePriorityOutput()) { /* also of commands that the turn has executed before */
+        if (persistence.aofWrite) persistence.aofWrite();
+        clientsWritePriority();
+    }
+    if (after_priority) after_priority();
+    uint64_t now = ticksNow();
+    r->priority_due = now + (uint64_t)priority_interval_us * ticks_per_us;
+    priority_stats.cycles++;
+    priority_stats.ticks += now - start;
+    priority_stats.call_ticks += callstats.ticks - calls;
+    if (now - start > priority_stats.longest_ticks) priority_stats.longest_ticks = now - start;
+    if (commands > priority_stats.most_commands) priority_stats.most_commands = commands;
+}
+
 void turnRun(void) {
     struct turn *r = current;
     listForEach(&stashed_clients, it) {
@@ -831,14 +901,10 @@ void turnRun(void) {
     if (!r->members.length) return;
     clockRefresh();
     turn_stats.turns++;
-    for (;;) {
-        turnFillBatch(r);
-        if (!r->count) break;
-        turnPrefetch(r);
-        turn_stats.batches++;
-        turn_stats.commands += (uint64_t)r->count;
-        turnExecute(r);
-    }
+    if (__builtin_expect(ae_any_priority, 0) && priority_interval_us && !turnIsNested())
+        r->priority_due = ticksNow() + (uint64_t)priority_interval_us * ticks_per_us;
+    turnRunBatches(r);
+    r->priority_due = 0;
     listForEach(&r->members, it) turnStashRest(listEntry(it, struct client, turn_node));
     serverAssert(!r->members.length); /* no input is left in the arena */
     r->parsing = NULL;
@@ -899,10 +965,16 @@ static bool turnApplyLimits(const char **err) {
 
 static void turnResetStats(void) {
     turn_stats = (struct turnStats){0};
+    memset(&priority_stats, 0, sizeof priority_stats);
 }
 
 static sds turnInfo(sds s) {
     s = infoField(s, "eventloop_rounds:%llu", (unsigned long long)turn_stats.turns);
+    s = infoField(s, "eventloop_priority_cycles:%llu", (unsigned long long)priority_stats.cycles);
+    s = infoField(s, "eventloop_priority_duration_sum:%llu",
+                  (unsigned long long)(priority_stats.ticks / ticks_per_us));
+    s = infoField(s, "eventloop_priority_duration_cmd_sum:%llu",
+                  (unsigned long long)(priority_stats.call_ticks / ticks_per_us));
     s = infoField(s, "prefetch_batches:%llu", (unsigned long long)turn_stats.batches);
     s = infoField(s, "prefetch_batch_commands:%llu", (unsigned long long)turn_stats.commands);
     s = infoField(s, "prefetch_keys:%llu", (unsigned long long)turn_stats.prefetched_keys);
@@ -910,10 +982,19 @@ static sds turnInfo(sds s) {
                      (unsigned long long)clientstats.query_limit_disconnects);
 }
 
+static sds turnDebugInfo(sds s) {
+    s = infoField(s, "eventloop_priority_duration_max:%llu",
+                  (unsigned long long)(priority_stats.longest_ticks / ticks_per_us));
+    return infoField(s, "eventloop_priority_cmd_per_cycle_max:%llu",
+                     (unsigned long long)priority_stats.most_commands);
+}
+
 void turnInit(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("prefetch-batch-max-size", NULL, CONFIG_MODIFIABLE, &batch_max, 16, 0, TURN_BATCH_LIMIT,
                    NULL),
+        CONFIG_INT("priority-preemptive-poll-interval-us", NULL, CONFIG_MODIFIABLE, &priority_interval_us,
+                   2000, 0, INT32_MAX, NULL),
         CONFIG_INT("proto-max-bulk-len", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &max_bulk_len,
                    512ll * 1024 * 1024, 1024 * 1024, INT64_MAX, turnApplyLimits),
         CONFIG_INT("client-query-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &query_buffer_limit,
@@ -921,6 +1002,7 @@ void turnInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("stats", turnInfo);
+    infoRegister("debug", turnDebugInfo);
     configOnResetStat(turnResetStats);
     clientSetReadHandler(turnReadHandler);
     ioClientSetReceiver(&receiver);

@@ -28,6 +28,8 @@ bool turnPending(void);
 /* Lets the loop serve other clients while a command of the running turn goes on. */
 void turnNested(void);
 bool turnIsNested(void);
+/* Sets what is called after priority connections were served within a turn. */
+void turnAfterPriority(void (*fn)(void));
 int64_t turnMaxBulk(void); /* proto-max-bulk-len: the longest argument, and the longest string */
 /* Serves a client with stashed input in the next turn, as it may run again (unblocked, unpaused). */
 void turnQueueClient(struct client *c);

@@ -3,6 +3,7 @@
  *
  *     files[fd]  { mask, generation, read {proc, data}, write {proc, data} }
  *     epoll      fd -> generation << 32 | fd, as the event's user data
+ *     priority   another epoll, which the first one polls, for the fds with AE_PRIORITY
  *     ring       fds that are read ahead (ae_uring.h), the eventfd, and the epoll itself, for everything else
  *     timers     binary heap on (when_us, id), the next one at [0]
  *     places     slot -> where its timer is in the heap; a timer's id is its serial number << 24 | its slot
@@ -32,7 +33,9 @@
 #include "net/ae_uring.h"
 
 #define POLL_BATCH   1024 /* events taken from the kernel in one aeTurn; on the stack, so turns may nest */
-#define WAKEUP_TAG   UINT64_MAX /* user data of the eventfd */
+#define WAKEUP_TAG   UINT64_MAX       /* user data of the eventfd */
+#define PRIORITY_TAG (UINT64_MAX - 1) /* of the epoll for fds with AE_PRIORITY */
+#define PRIORITY_MAX 64               /* events taken from it at a time */
 #define MAX_DELAY_MS (INT64_MAX / 4000)
 #define SLOT_BITS    24
 #define SLOTS_MAX    (1u << SLOT_BITS)
@@ -44,8 +47,9 @@ struct handler {
 };
 
 struct fileEvent {
-    int mask;     /* AE_NONE: not registered */
-    bool by_ring; /* the ring reads this fd, even while AE_READABLE is not registered (paused) */
+    int mask;      /* AE_NONE: not registered */
+    bool priority; /* the epoll for AE_PRIORITY polls it */
+    bool by_ring;  /* the ring reads this fd, even while AE_READABLE is not registered (paused) */
     uint32_t generation;
     struct handler read, write;
     sds unread; /* bytes that another loop's ring had read */
@@ -65,6 +69,7 @@ struct runningTimer {
 
 struct aeEventLoop {
     int epfd, wakefd;
+    int priority_epfd;   /* -1 until it is needed */
     struct aeRing *ring; /* NULL: epoll alone */
     int size;
     struct fileEvent *files;
@@ -184,7 +189,7 @@ static int aeUpdateEpoll(struct aeEventLoop *el, int fd, uint32_t events_before)
     struct epoll_event ev = {.events = aeEpollEvents(fe),
                              .data.u64 = (uint64_t)fe->generation << 32 | (uint32_t)fd};
     if (!events_before && !ev.events) return 0;
-    return epoll_ctl(el->epfd,
+    return epoll_ctl(fe->priority ? el->priority_epfd : el->epfd,
                      !events_before ? EPOLL_CTL_ADD
                      : !ev.events   ? EPOLL_CTL_DEL
                                     : EPOLL_CTL_MOD,
@@ -265,12 +270,22 @@ static inline __attribute__((always_inline)) int aePollAndHandle(struct aeEventL
     if (flags & AE_CALL_HOOKS && el->after_sleep) el->after_sleep(el);
     int handled = 0;
     for (int i = 0; i < n; i++) {
-        if (events[i].data.u64 == WAKEUP_TAG)
+        if (__builtin_expect(events[i].data.u64 < PRIORITY_TAG, 1))
+            handled += aeHandleEvent(el, &events[i]);
+        else if (events[i].data.u64 == WAKEUP_TAG)
             aeDrainWakeup(el);
         else
-            handled += aeHandleEvent(el, &events[i]);
+            handled += aeServePriority(el);
     }
     if (el->after_events) el->after_events(el);
+    return handled;
+}
+
+int aeServePriority(struct aeEventLoop *el) {
+    struct epoll_event events[PRIORITY_MAX];
+    if (el->priority_epfd == -1) return 0;
+    int handled = 0, n = epoll_wait(el->priority_epfd, events, PRIORITY_MAX, 0);
+    for (int i = 0; i < n; i++) handled += aeHandleEvent(el, &events[i]);
     return handled;
 }
 
@@ -307,6 +322,7 @@ struct aeEventLoop *aeCreate(int maxfds) {
     listInit(&el->pending);
     el->files = zcalloc((size_t)maxfds, sizeof(struct fileEvent));
     el->epfd = epoll_create1(EPOLL_CLOEXEC);
+    el->priority_epfd = -1;
     el->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     bool ready = el->epfd != -1 && el->wakefd != -1;
     if (ready && backend_wanted == AE_URING) el->ring = ringCreate(el->epfd, el->wakefd, maxfds);
@@ -324,6 +340,7 @@ void aeDelete(struct aeEventLoop *el) {
     serverAssert(!el->running); /* not from one of its timers */
     ringFree(el->ring);
     if (el->epfd != -1) close(el->epfd);
+    if (el->priority_epfd != -1) close(el->priority_epfd);
     if (el->wakefd != -1) close(el->wakefd);
     for (int fd = 0; fd < el->size; fd++) sdsfree(el->files[fd].unread);
     zfree(el->files);
@@ -352,6 +369,31 @@ struct list *aePending(struct aeEventLoop *el) {
     return &el->pending;
 }
 
+bool ae_any_priority;
+
+/* Makes the epoll for priority fds. False: the system refuses it, and they are served like others. */
+static bool aePreparePriority(struct aeEventLoop *el) {
+    if (el->priority_epfd != -1) return true;
+    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = PRIORITY_TAG};
+    int epfd = epoll_create1(EPOLL_CLOEXEC);
+    if (epfd == -1) return false;
+    if (epoll_ctl(el->epfd, EPOLL_CTL_ADD, epfd, &ev) == -1) {
+        close(epfd);
+        return false;
+    }
+    el->priority_epfd = epfd;
+    return ae_any_priority = true;
+}
+
+void aeMakePriority(struct aeEventLoop *el, int fd) {
+    struct fileEvent *fe = &el->files[fd];
+    serverAssert(fe->mask != AE_NONE && !fe->by_ring);
+    if (fe->priority || !aePreparePriority(el)) return;
+    epoll_ctl(el->epfd, EPOLL_CTL_DEL, fd, NULL);
+    fe->priority = true;
+    aeUpdateEpoll(el, fd, 0);
+}
+
 static void aeStartReadingAhead(struct aeEventLoop *el, int fd) {
     struct fileEvent *fe = &el->files[fd];
     if (fe->by_ring)
@@ -374,7 +416,10 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
                  mask & AE_STREAM); /* otherwise aeTakeUnread has to come first */
     bool stream = el->ring && mask & AE_READABLE && mask & AE_STREAM;
     fe->mask |= mask & (AE_READABLE | AE_WRITABLE);
-    if (old_mask == AE_NONE) fe->generation = ++el->last_generation;
+    if (old_mask == AE_NONE) {
+        fe->generation = ++el->last_generation;
+        fe->priority = mask & AE_PRIORITY && aePreparePriority(el);
+    }
     if (stream && !(old_mask & AE_READABLE)) aeStartReadingAhead(el, fd);
     if (aeUpdateEpoll(el, fd, events_before) == -1) {
         fe->mask = old_mask;

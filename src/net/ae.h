@@ -22,6 +22,10 @@
  * an fd needs aeRemoveFd before close(2). */
 #define AE_STREAM 8
 
+/* In the first call for an fd: it can be served apart from all others, by aeServePriority. Not with
+ * AE_STREAM. */
+#define AE_PRIORITY 16
+
 #define AE_FILE_EVENTS 1
 #define AE_TIME_EVENTS 2
 #define AE_ALL_EVENTS  (AE_FILE_EVENTS | AE_TIME_EVENTS)
@@ -57,6 +61,13 @@ struct list *aePending(struct aeEventLoop *el);
 int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc, void *data);
 void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask);
 int aeGetFileEvents(const struct aeEventLoop *el, int fd);
+/* Gives AE_PRIORITY to an fd that has events already. */
+void aeMakePriority(struct aeEventLoop *el, int fd);
+/* Whether there are, or were, fds with AE_PRIORITY. */
+extern bool ae_any_priority;
+/* Polls the fds with AE_PRIORITY alone, without waiting, and calls their handlers. May be called within a
+ * turn, also by handlers. Returns the number of events handled. */
+int aeServePriority(struct aeEventLoop *el);
 void aeRemoveFd(struct aeEventLoop *el, int fd); /* deletes its events and drops what was read ahead */
 
 /* Reads as read(2) does. What has been read ahead stays when the event is deleted, and the next event reports

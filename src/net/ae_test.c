@@ -556,9 +556,75 @@ static void testWaitForEvent(void **state) {
     closePair(fds);
 }
 
+/* ---- Priority ---- */
+
+static void noteAndRead(struct aeEventLoop *loop, int fd, void *data, int mask) {
+    char c;
+    (void)loop, (void)mask;
+    assert_int_equal(read(fd, &c, 1), 1);
+    aeTestNote(*(const char *)data);
+}
+
+static void testPriorityServedApart(void **state) {
+    (void)state;
+    int a[2], b[2], c[2];
+    makePair(a), makePair(b), makePair(c);
+    assert_int_equal(aeServePriority(el), 0);
+    assert_int_equal(aeCreateFileEvent(el, a[0], AE_READABLE | AE_PRIORITY, noteAndRead, "a"), 0);
+    assert_int_equal(aeCreateFileEvent(el, b[0], AE_READABLE, noteAndRead, "b"), 0);
+    assert_int_equal(aeCreateFileEvent(el, c[0], AE_READABLE, noteAndRead, "c"), 0);
+    assert_true(ae_any_priority);
+    aeMakePriority(el, c[0]);
+    makeReadable(a), makeReadable(b), makeReadable(c);
+    assert_int_equal(aeServePriority(el), 2);
+    assert_true(strcmp(trace, "ac") == 0 || strcmp(trace, "ca") == 0);
+    assert_int_equal(aeServePriority(el), 0);
+    trace[0] = '\0';
+    makeReadable(a);
+    aeProcessEvents(el, AE_FILE_EVENTS | AE_DONT_WAIT); /* the loop sees all of them */
+    if (aeBackendOf(el) == AE_URING) aeProcessEvents(el, AE_FILE_EVENTS | AE_DONT_WAIT);
+    assert_true(strcmp(trace, "ab") == 0 || strcmp(trace, "ba") == 0);
+    aeDeleteFileEvent(el, a[0], AE_READABLE);
+    aeDeleteFileEvent(el, c[0], AE_READABLE);
+    makeReadable(a), makeReadable(c);
+    assert_int_equal(aeServePriority(el), 0);
+    trace[0] = '\0';
+    assert_int_equal(aeCreateFileEvent(el, a[0], AE_READABLE, noteAndRead, "a"), 0); /* an ordinary one now */
+    assert_int_equal(aeServePriority(el), 0);
+    aeProcessEvents(el, AE_FILE_EVENTS | AE_DONT_WAIT);
+    if (!*trace) aeProcessEvents(el, AE_FILE_EVENTS | AE_DONT_WAIT);
+    assert_string_equal(trace, "a");
+    aeRemoveFd(el, a[0]), aeRemoveFd(el, b[0]);
+    closePair(a), closePair(b), closePair(c);
+}
+
+static int priority_inner;
+static void servePriorityWithin(struct aeEventLoop *loop, int fd, void *data, int mask) {
+    noteAndRead(loop, fd, data, mask);
+    priority_inner = aeServePriority(loop);
+}
+
+/* A handler serves priority fds of which the poll around it has events, too: each is handled once. */
+static void testPriorityWithinTurn(void **state) {
+    (void)state;
+    int a[2], b[2], outer = 0;
+    priority_inner = 0;
+    makePair(a), makePair(b);
+    assert_int_equal(aeCreateFileEvent(el, a[0], AE_READABLE, servePriorityWithin, "a"), 0);
+    assert_int_equal(aeCreateFileEvent(el, b[0], AE_READABLE | AE_PRIORITY, noteAndRead, "b"), 0);
+    makeReadable(a), makeReadable(b);
+    for (int i = 0; i < 3; i++) outer += aeProcessEvents(el, AE_FILE_EVENTS | AE_DONT_WAIT);
+    assert_int_equal(strlen(trace), 2);
+    assert_int_equal(outer + priority_inner, 2);
+    aeRemoveFd(el, a[0]), aeRemoveFd(el, b[0]);
+    closePair(a), closePair(b);
+}
+
 int main(void) {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, aeTestSetUp, aeTestTearDown)
     const struct CMUnitTest tests[] = {
+        TEST(testPriorityServedApart),
+        TEST(testPriorityWithinTurn),
         TEST(testTimerOrder),
         TEST(testManyTimers),
         TEST(testTimerDeletion),

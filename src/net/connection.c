@@ -95,6 +95,7 @@ static void connectionSocketClose(struct connection *conn) {
 static void connectionSetHandler(struct connection *conn, connHandler **slot, connHandler *fn, int mask,
                                  aeFileProc *proc) {
     serverAssert(conn->el || !fn); /* without a loop it would never be called */
+    if (__builtin_expect(conn->priority, 0)) mask = (mask & ~AE_STREAM) | AE_PRIORITY;
     if (fn && !*slot && aeCreateFileEvent(conn->el, conn->fd, mask, proc, conn) == -1) {
         conn->last_errno = errno;
         return;
@@ -185,6 +186,12 @@ void connWriteMany(struct connWrite *writes, int n) {
 
 static bool connectionSetOption(int fd, int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
+}
+
+void connSetPriority(struct connection *conn) {
+    serverAssert(conn->el && !conn->read_handler);
+    conn->priority = true;
+    if (aeGetFileEvents(conn->el, conn->fd)) aeMakePriority(conn->el, conn->fd);
 }
 
 void connSetNoDelay(struct connection *conn, bool on) {

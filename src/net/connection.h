@@ -34,8 +34,9 @@ struct connection {
     const struct connType *type;
     struct aeEventLoop *el;
     int fd;
-    int last_errno;
-    void *data; /* the owner's */
+    int last_errno : 31;
+    unsigned priority : 1; /* see connSetPriority */
+    void *data;            /* the owner's */
     connHandler *read_handler, *write_handler;
     union {
         struct listNode pending_node; /* see connSetPending */
@@ -97,6 +98,10 @@ static inline void connSetReadHandler(struct connection *c, connHandler *fn) {
 static inline void connSetWriteHandler(struct connection *c, connHandler *fn) {
     c->type->setWriteHandler(c, fn);
 }
+
+/* Lets a connection be served apart from all others (aeServePriority). It has no read handler yet, and it
+ * stays in its loop. */
+void connSetPriority(struct connection *conn);
 
 /* Sets TCP_NODELAY; does nothing on a unix socket. */
 void connSetNoDelay(struct connection *conn, bool on);

@@ -102,8 +102,9 @@ static void tlsWatch(struct tlsConnection *t) {
         if (conn->write_handler) want |= t->write_waits_to_read ? AE_READABLE : AE_WRITABLE;
     }
     int drop = t->watched & ~want, add = want & ~t->watched;
+    int priority = conn->priority ? AE_PRIORITY : 0;
     if (drop) aeDeleteFileEvent(conn->el, conn->fd, drop);
-    if (add && aeCreateFileEvent(conn->el, conn->fd, add, tlsOnEvent, t) == -1) {
+    if (add && aeCreateFileEvent(conn->el, conn->fd, add | priority, tlsOnEvent, t) == -1) {
         conn->last_errno = errno;
         want &= ~add;
     }

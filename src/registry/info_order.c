@@ -230,6 +230,9 @@ static const char *const stats_fields[] = {
     "eventloop_cycles",
     "eventloop_duration_sum",
     "eventloop_duration_cmd_sum",
+    "eventloop_priority_cycles",
+    "eventloop_priority_duration_sum",
+    "eventloop_priority_duration_cmd_sum",
     "instantaneous_eventloop_cycles_per_sec",
     "instantaneous_eventloop_duration_usec",
     "acl_access_denied_auth",
@@ -242,11 +245,23 @@ static const char *const stats_fields[] = {
 };
 
 static const char *const debug_fields[] = {
-    "eventloop_duration_aof_sum",  "eventloop_duration_cron_sum",   "eventloop_duration_max",
-    "eventloop_cmd_per_cycle_max", "io_threaded_reads_pending",     "io_threaded_writes_pending",
-    "forkless_current_item_ms",    "forkless_current_queue_length", "forkless_queue_length_target",
-    "forkless_dbentries_queued",   "forkless_dbentries_processed",  "repl_throttle_more_events",
-    "repl_throttle_less_events",   "repl_throttle_current_clients", NULL,
+    "eventloop_duration_aof_sum",
+    "eventloop_duration_cron_sum",
+    "eventloop_duration_max",
+    "eventloop_cmd_per_cycle_max",
+    "eventloop_priority_duration_max",
+    "eventloop_priority_cmd_per_cycle_max",
+    "io_threaded_reads_pending",
+    "io_threaded_writes_pending",
+    "forkless_current_item_ms",
+    "forkless_current_queue_length",
+    "forkless_queue_length_target",
+    "forkless_dbentries_queued",
+    "forkless_dbentries_processed",
+    "repl_throttle_more_events",
+    "repl_throttle_less_events",
+    "repl_throttle_current_clients",
+    NULL,
 };
 
 static const char *const throttling_fields[] = {

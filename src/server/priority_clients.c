@@ -44,6 +44,7 @@ bool priorityClientsInclude(const struct connection *conn) {
 
 void priorityClientsAdd(struct client *c) {
     c->priority = true;
+    connSetPriority(c->conn);
     connected++;
 }
 

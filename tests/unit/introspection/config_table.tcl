@@ -105,6 +105,7 @@ set table [subst {
     oom-score-adj-values {own {{0 100 300} {0 100 300}} {{1 2} {1 2 x} {0 0 2001}}}
     pidfile immutable
     prefetch-batch-max-size {int 0 128}
+    priority-preemptive-poll-interval-us {int 0 $int_max}
     priority-subnets {own {10.0.0.0/8 10.0.0.0/8 {1.2.3.4,  ::1/128 fd00::/8} {1.2.3.4,  ::1/128 fd00::/8} {} {}} {1.2.3 host 1.2.3.4/33 ::1/129 1.2.3.4/}}
     proc-title-template {own {{{title} x} {{title} x}} {{{nosuch}} {} {{title}}}}
     protected-mode bool

@@ -124,7 +124,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         set fields [r info replication]
         assert_match "*role:*connected_slaves:1*slave0:*replicas_waiting_psync:0*master_failover_state:*master_replid:*repl_backlog_histlen:*" $fields
         set line [r client list type replica]
-        assert_match "* flags=S *cmd=replconf *" $line
+        assert_match "* flags=SH *cmd=replconf *" $line
         assert_equal $line [r client list type slave]
         assert_no_match "*flags=S*" [r client list type normal]
     }
