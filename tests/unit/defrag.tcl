@@ -18,6 +18,10 @@ proc fill_more {} {
         r hexpireat $key $soon fields 3 f1 f8 f15
         r hpexpireat $key ${soon}123 fields 1 f22
     }
+    for {set i 0} {$i < 300} {incr i} {
+        r hset small:$i a $i b [string repeat b [expr {$i % 60}]] c $i
+        r hpexpireat small:$i ${soon}321 fields 1 b
+    }
     r config set zset-index btree
     foreach n {129 5000} {
         r zadd btree:$n {*}[concat {*}[lmap i [integers $n] { list $i m$i }]]
@@ -276,6 +280,7 @@ set fragment_scripts {
             redis.call('sadd', 'texts' .. i, string.rep('v', i % 60), 'b')
             redis.call('sadd', 'numbers' .. i, i, i + 1, i + 1000000)
             redis.call('hset', 'hash' .. i, string.rep('v', i % 60), i, 'g', string.rep('v', i % 60))
+            if i % 2 == 0 then redis.call('hexpire', 'hash' .. i, 100000, 'fields', 1, 'g') end
             redis.call('zadd', 'zset' .. i, i, string.rep('v', i % 60), 4, 'b')
             redis.call('xadd', 'stream' .. i, '1-1', string.rep('v', i % 60), 4)
         end

@@ -5,7 +5,8 @@
  *
  * A packed hash is changed in a copy on the stack (`room` of struct hash), which hashCommit writes into the
  * object. That costs less than an allocation, and reading touches the object's cache line only. Hashes only
- * ever convert towards tables; an expiring hash becomes a plain table when its last expiry is gone. */
+ * ever convert towards tables; one with expiring fields becomes a plain listpack or table when its last
+ * expiry is gone. */
 #include "types/hash/hash.h"
 
 #include "base/assert.h"
@@ -39,7 +40,7 @@ static void hashEntryPlaced(void *entry, uint32_t pos) {
 static const struct hashHeapType hashFieldHeap = {.when = hashEntryWhen, .placed = hashEntryPlaced};
 
 static bool hashIsDead(const struct hashEntry *e) {
-    return hashTimeHasExpired(hashEntryExpire(e), cmd_time_ms) && !dbSeesExpired();
+    return hashTimeIsDead(hashEntryExpire(e));
 }
 
 static bool hashIsTable(const struct hash *h) {
@@ -114,6 +115,10 @@ static void hashPackedRemove(struct hash *h, unsigned char *p) {
 
 /* ---- Listpack ---- */
 
+static unsigned char *hashListpackOf(const struct hash *h) {
+    return h->encoding == HASH_TIMED ? hashTimed(h)->lp : h->ptr;
+}
+
 static unsigned char *hashListpackFind(unsigned char *lp, struct str field) {
     unsigned char *p = lpFirst(lp);
     return p ? lpFind(lp, p, field, 1) : NULL;
@@ -180,9 +185,10 @@ static bool hashTableRemove(struct hash *h, struct str field, bool dead) {
 }
 
 static void hashExpiringFree(struct expiringHash *e) {
+    serverAssert(!e->before);
     hashtableDestroy(&e->fields);
     hashHeapFree(&e->due);
-    sdsfree(e->key);
+    sdsfree(e->tracked.key);
     zfreeSized(e, sizeof *e);
 }
 
@@ -211,6 +217,7 @@ void *hashTableCopy(const struct hash *h) {
 }
 
 size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t max) {
+    if (h->encoding == HASH_TIMED) return hashTimedRemoveDead(hashTimed(h), entries, max);
     struct expiringHash *e = hashExpiring(h);
     size_t n = 0;
     struct hashEntry *first;
@@ -233,7 +240,41 @@ static void hashToListpack(struct hash *h) {
     h->encoding = HASH_LISTPACK;
 }
 
+/* In a database the small hash stays tracked until hashCommit, which knows the database. */
+static void hashTimedToExpiring(struct hash *h, size_t expected) {
+    struct timedHash *t = hashTimed(h);
+    struct expiringHash *e = hashExpiringNew();
+    char field_text[LP_INTBUF_SIZE], value_text[LP_INTBUF_SIZE];
+    hashtableExpand(&e->fields, expected);
+    for (unsigned char *p = NULL; (p = hashTimedNext(t, p));) {
+        struct str field = lpView(p, field_text), value = hashTimedValue(p, value_text);
+        int64_t expire_ms = hashTimedExpire(p);
+        struct hashEntry *entry = hashEntryNew(field, (struct hashInput){.text = value});
+        if (expire_ms != HASH_NO_EXPIRE) entry = hashEntrySetExpire(entry, expire_ms);
+        hashtableAddUnchecked(&e->fields, entry, hashBytes(field.ptr, field.len));
+        if (expire_ms != HASH_NO_EXPIRE) hashHeapAdd(&e->due, &hashFieldHeap, entry);
+    }
+    if (t->tracked.key)
+        e->before = t;
+    else
+        hashTimedFree(t);
+    h->ptr = e;
+    h->encoding = HASH_EXPIRING;
+}
+
+static void hashForgetBefore(struct hash *h, struct db *db) {
+    struct timedHash *before = hashExpiring(h)->before;
+    if (!before) return;
+    hashUntrack(&db->keyspace, &before->tracked);
+    hashTimedFree(before);
+    hashExpiring(h)->before = NULL;
+}
+
 static void hashToTable(struct hash *h, size_t expected) {
+    if (h->encoding == HASH_TIMED) {
+        hashTimedToExpiring(h, expected ? expected : hashSize(h) + 1);
+        return;
+    }
     hashtable *ht = hashtableCreate(&hashTableType);
     size_t size = hashSize(h);
     hashtableExpand(ht, expected > size ? expected : size + 1);
@@ -251,8 +292,19 @@ static void hashToTable(struct hash *h, size_t expected) {
     h->encoding = HASH_TABLE;
 }
 
+static void hashToTimed(struct hash *h) {
+    struct timedHash *t = hashTimedNew(h->encoding == HASH_PACKED ? h->used : lpBytes(h->ptr));
+    struct hashIterator it;
+    struct hashItem item;
+    hashIterate(&it, h);
+    while (hashNext(&it, &item)) hashTimedAppend(t, item.field.s, item.value.s, HASH_NO_EXPIRE);
+    hashStop(&it);
+    if (h->encoding == HASH_LISTPACK) lpFree(h->ptr);
+    h->ptr = t;
+    h->encoding = HASH_TIMED;
+}
+
 static void hashToExpiring(struct hash *h) {
-    if (!hashIsTable(h)) hashToTable(h, 0);
     if (h->encoding == HASH_EXPIRING) return;
     struct expiringHash *e = hashExpiringNew();
     e->fields = *(struct hashtable *)h->ptr;
@@ -263,9 +315,16 @@ static void hashToExpiring(struct hash *h) {
 
 /* Called when the last expiry is gone. */
 static void hashToPlain(struct hash *h, struct db *db) {
+    serverAssert(!hashHasExpiring(h));
+    hashUntrack(&db->keyspace, hashTrackedOf(h));
+    if (h->encoding == HASH_TIMED) {
+        unsigned char *pairs = hashTimedPairs(h->ptr);
+        hashTimedFree(h->ptr);
+        h->ptr = pairs;
+        h->encoding = HASH_LISTPACK;
+        return;
+    }
     struct expiringHash *e = hashExpiring(h);
-    serverAssert(!e->due.used);
-    hashUntrack(&db->keyspace, e);
     struct hashtable *ht = zmalloc(sizeof *ht);
     *ht = e->fields;
     zfreeSized(e, sizeof *e);
@@ -320,6 +379,7 @@ void hashDrop(struct hash *h) {
     switch (h->encoding) {
     case HASH_PACKED: break;
     case HASH_LISTPACK: lpFree(h->ptr); break;
+    case HASH_TIMED: hashTimedFree(h->ptr); break;
     case HASH_TABLE: hashtableRelease(h->ptr); break;
     default: hashExpiringFree(h->ptr);
     }
@@ -344,7 +404,8 @@ hashtable *hashTable(const struct hash *h) {
 
 bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o) {
     bool empty = hashSize(h) == 0;
-    if (h->encoding == HASH_EXPIRING && !hashExpiring(h)->due.used) hashToPlain(h, db);
+    if (h->encoding == HASH_EXPIRING) hashForgetBefore(h, db);
+    if (hashEncodingExpires(h->encoding) && !hashHasExpiring(h)) hashToPlain(h, db);
     if (empty && !o) {
         hashDrop(h);
     } else if (empty) {
@@ -355,7 +416,7 @@ bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o)
         dbAdd(db, key, hashValue(h));
     } else {
         hashStore(h, db, o);
-        if (h->encoding == HASH_EXPIRING) hashTrack(&db->keyspace, key, h->ptr);
+        if (hashEncodingExpires(h->encoding)) hashTrack(&db->keyspace, key, h);
     }
     return !empty;
 }
@@ -366,27 +427,44 @@ size_t hashSize(const struct hash *h) {
     switch (h->encoding) {
     case HASH_PACKED: return hashPackedCount(h);
     case HASH_LISTPACK: return lpLength(h->ptr) / 2;
+    case HASH_TIMED: return hashTimedSize(h->ptr);
     default: return hashtableSize(h->ptr);
     }
 }
 
 size_t hashLive(const struct hash *h) {
     size_t size = hashSize(h);
-    if (h->encoding != HASH_EXPIRING || dbSeesExpired()) return size;
+    if (!hashEncodingExpires(h->encoding) || !hashHasDead(h)) return size;
+    if (h->encoding == HASH_TIMED) return size - hashTimedCountExpiring(h->ptr, true);
     return size - hashHeapCountBefore(&hashExpiring(h)->due, &hashFieldHeap, cmd_time_ms, UINT32_MAX);
 }
 
 bool hashHasExpiring(const struct hash *h) {
+    if (h->encoding == HASH_TIMED) return hashTimed(h)->first_ms != HASH_NEVER;
     return h->encoding == HASH_EXPIRING && hashExpiring(h)->due.used;
 }
 
+size_t hashCountExpiringFields(const struct hash *h) {
+    if (h->encoding == HASH_TIMED) return hashTimedCountExpiring(h->ptr, false);
+    return h->encoding == HASH_EXPIRING ? hashExpiring(h)->due.used : 0;
+}
+
 bool hashHasDead(const struct hash *h) {
+    if (h->encoding == HASH_TIMED) return hashTimeIsDead(hashTimed(h)->first_ms);
     return hashHasExpiring(h) && hashIsDead(hashHeapFirst(&hashExpiring(h)->due));
 }
 
 static bool hashFoundText(struct hashText *out, struct str s) {
     if (out) out->s = s;
     return true;
+}
+
+/* Not inlined, so that reading other hashes stays short. */
+static __attribute__((noinline)) bool hashTimedGet(const struct hash *h, struct str field,
+                                                   struct hashText *value) {
+    unsigned char *p = hashTimedFind(h->ptr, field);
+    if (!p || hashTimeIsDead(hashTimedExpire(p))) return false;
+    return !value || hashFoundText(value, hashTimedValue(p, value->text));
 }
 
 bool hashGet(const struct hash *h, struct str field, struct hashText *value) {
@@ -398,6 +476,7 @@ bool hashGet(const struct hash *h, struct str field, struct hashText *value) {
         unsigned char *p = hashListpackFind(h->ptr, field);
         return p && (!value || hashFoundText(value, lpView(lpNext(h->ptr, p), value->text)));
     }
+    if (h->encoding == HASH_TIMED) return hashTimedGet(h, field, value);
     struct hashEntry *e = hashTableFind(h, field);
     return e && !hashIsDead(e) && hashFoundText(value, hashEntryValue(e));
 }
@@ -405,6 +484,23 @@ bool hashGet(const struct hash *h, struct str field, struct hashText *value) {
 static bool hashFitsLimits(struct str field, struct str value) {
     size_t longest = field.len > value.len ? field.len : value.len;
     return longest <= (size_t)hash_max_listpack_value;
+}
+
+static bool hashTimedSetField(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
+    struct timedHash *t = hashTimed(h);
+    unsigned char *p = hashTimedFind(t, field);
+    if (hashTimedSize(t) + !p > (size_t)hash_max_listpack_entries) {
+        hashToTable(h, 0);
+        return hashTableSet(h, field, value, keep_expiry);
+    }
+    if (!p) {
+        hashTimedAppend(t, field, value.text, HASH_NO_EXPIRE);
+        return true;
+    }
+    bool dead = hashTimeIsDead(hashTimedExpire(p));
+    h->expired_removed += dead;
+    hashTimedSet(t, p, value.text, keep_expiry && !dead);
+    return dead;
 }
 
 static bool hashSmallSet(struct hash *h, struct str field, struct hashInput value) {
@@ -430,8 +526,10 @@ bool hashKeepsSds(const struct hash *h, size_t len) {
 
 bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
     if (!hashIsTable(h)) {
-        bool safe = h->encoding == HASH_PACKED || lpSafeToAdd(h->ptr, field.len + value.text.len);
-        if (!value.owned && safe && hashFitsLimits(field, value.text)) return hashSmallSet(h, field, value);
+        bool safe = h->encoding == HASH_PACKED || lpSafeToAdd(hashListpackOf(h), field.len + value.text.len);
+        if (!value.owned && safe && hashFitsLimits(field, value.text))
+            return h->encoding == HASH_TIMED ? hashTimedSetField(h, field, value, keep_expiry)
+                                             : hashSmallSet(h, field, value);
         hashToTable(h, 0);
     }
     return hashTableSet(h, field, value, keep_expiry);
@@ -442,8 +540,17 @@ bool hashIsElsewhere(const struct hash *h, struct str field) {
     return e && !hashIsDead(e) && hashEntryIsElsewhere(e);
 }
 
+/* Removes the field if it exists and its being dead equals `dead`. */
+static bool hashTimedRemoveField(struct hash *h, struct str field, bool dead) {
+    unsigned char *p = hashTimedFind(h->ptr, field);
+    if (!p || hashTimeIsDead(hashTimedExpire(p)) != dead) return false;
+    hashTimedRemove(h->ptr, p);
+    return true;
+}
+
 bool hashRemove(struct hash *h, struct str field) {
     if (hashIsTable(h)) return hashTableRemove(h, field, false);
+    if (h->encoding == HASH_TIMED) return hashTimedRemoveField(h, field, false);
     bool packed = h->encoding == HASH_PACKED;
     unsigned char *p = packed ? hashPackedFind(h, field) : hashListpackFind(h->ptr, field);
     if (!p) return false;
@@ -455,19 +562,44 @@ bool hashRemove(struct hash *h, struct str field) {
 }
 
 bool hashRemoveDead(struct hash *h, struct str field) {
-    bool removed = h->encoding == HASH_EXPIRING && hashTableRemove(h, field, true);
+    bool removed = h->encoding == HASH_TIMED
+                       ? hashTimedRemoveField(h, field, true)
+                       : h->encoding == HASH_EXPIRING && hashTableRemove(h, field, true);
     h->expired_removed += removed;
     return removed;
 }
 
+static int64_t hashTimedExpireOf(const struct timedHash *t, struct str field) {
+    unsigned char *p = hashTimedFind(t, field);
+    int64_t expire_ms = p ? hashTimedExpire(p) : HASH_NO_FIELD;
+    return hashTimeIsDead(expire_ms) ? HASH_NO_FIELD : expire_ms;
+}
+
 int64_t hashExpire(const struct hash *h, struct str field) {
+    if (h->encoding == HASH_TIMED) return hashTimedExpireOf(h->ptr, field);
     if (h->encoding != HASH_EXPIRING) return hashGet(h, field, NULL) ? HASH_NO_EXPIRE : HASH_NO_FIELD;
     struct hashEntry *e = hashTableFind(h, field);
     return !e || hashIsDead(e) ? HASH_NO_FIELD : hashEntryExpire(e);
 }
 
+/* Returns false when the listpack would become too large, or cannot hold the time. */
+static bool hashSetTimedExpire(struct hash *h, struct str field, int64_t expire_ms) {
+    if (expire_ms == HASH_NEVER) return false;
+    if (h->encoding == HASH_LISTPACK && !lpSafeToAdd(h->ptr, lpLength(h->ptr))) return false;
+    if (h->encoding != HASH_TIMED) hashToTimed(h);
+    if (!lpSafeToAdd(hashTimed(h)->lp, lpIntBytes(INT64_MAX))) return false;
+    unsigned char *p = hashTimedFind(h->ptr, field);
+    serverAssert(p);
+    hashTimedSetExpire(h->ptr, p, expire_ms);
+    return true;
+}
+
 void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
-    if (expire_ms == HASH_NO_EXPIRE && h->encoding != HASH_EXPIRING) return;
+    if (expire_ms == HASH_NO_EXPIRE && !hashEncodingExpires(h->encoding)) return;
+    if (!hashIsTable(h)) {
+        if (hashSetTimedExpire(h, field, expire_ms)) return;
+        hashToTable(h, 0);
+    }
     hashToExpiring(h);
     struct hashHeap *due = &hashExpiring(h)->due;
     struct hashtableRef *ref = hashtableFindRef(h->ptr, field, dbHashMember(field));
@@ -493,12 +625,22 @@ void hashIterate(struct hashIterator *it, const struct hash *h) {
     if (hashIsTable(h))
         hashtableInitIterator(&it->table, h->ptr, true);
     else
-        it->next = h->encoding == HASH_PACKED ? h->ptr : lpFirst(h->ptr);
+        it->next = h->encoding == HASH_PACKED ? h->ptr : lpFirst(hashListpackOf(h));
+}
+
+static const void *hashNextTimed(struct hashIterator *it) {
+    unsigned char *p;
+    while ((p = (unsigned char *)it->next)) {
+        it->next = hashTimedNext(it->h->ptr, p);
+        if (!hashTimeIsDead(hashTimedExpire(p))) return p;
+    }
+    return NULL;
 }
 
 static const void *hashNextSmall(struct hashIterator *it) {
     const struct hash *h = it->h;
     const unsigned char *p = it->next;
+    if (h->encoding == HASH_TIMED) return hashNextTimed(it);
     if (h->encoding == HASH_PACKED) {
         if (p >= hashPackedEnd(h)) return NULL;
         it->next = hashPackedNext(hashPackedNext(p));
@@ -535,6 +677,10 @@ void hashRead(const struct hash *h, const void *place, struct hashItem *item) {
     } else if (h->encoding == HASH_LISTPACK) {
         item->field.s = lpView((unsigned char *)place, item->field.text);
         item->value.s = lpView(lpNext(h->ptr, (unsigned char *)place), item->value.text);
+    } else if (h->encoding == HASH_TIMED) {
+        item->field.s = lpView((unsigned char *)place, item->field.text);
+        item->value.s = hashTimedValue((unsigned char *)place, item->value.text);
+        item->expire_ms = hashTimedExpire((unsigned char *)place);
     } else {
         item->field.s = hashEntryField(place);
         item->value.s = hashEntryValue(place);
@@ -561,6 +707,7 @@ const void *hashRandomPlace(const struct hash *h) {
         }
         return hashRandomLive(h);
     }
+    if (h->encoding == HASH_TIMED) return hashRandomLive(h);
     size_t size = hashSize(h);
     if (!size) return NULL;
     if (h->encoding == HASH_LISTPACK) return lpSeek(h->ptr, 2 * (long)randomBelow(size));

@@ -4,6 +4,7 @@
  *
  *     packed      a few short fields: inside the object itself, no allocation of their own    "listpack"
  *     listpack    up to hash-max-listpack-entries fields: field, value, field, value ...      "listpack"
+ *     timed       the same with an expiry for each field, since some have one                 "listpack"
  *     table       all others: ds/hashtable over entries (hash_entry.h)                        "hashtable"
  *     expiring    a table some of whose fields expire, and a heap of those                    "hashtable"
  *
@@ -27,7 +28,7 @@
 
 struct db;
 
-enum { HASH_PACKED, HASH_LISTPACK, HASH_TABLE, HASH_EXPIRING };
+enum { HASH_PACKED, HASH_LISTPACK, HASH_TIMED, HASH_TABLE, HASH_EXPIRING };
 #define HASH_PACKED_MAX 63 /* bytes */
 
 struct hash { /* must not be copied: ptr may point to `room` */
@@ -90,7 +91,7 @@ bool hashHasDead(const struct hash *h);     /* O(1) */
 /* ---- Iteration. The hash must not change meanwhile. ---- */
 struct hashIterator {
     const struct hash *h;
-    const unsigned char *next; /* packed, listpack */
+    const unsigned char *next; /* packed, listpack, timed */
     struct hashtableIterator table;
 };
 void hashIterate(struct hashIterator *it, const struct hash *h);

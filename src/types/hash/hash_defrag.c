@@ -25,18 +25,22 @@ void hashDefragContainer(struct hash *h) {
     if (h->encoding >= HASH_TABLE) hashtableMoveArrays(h->ptr, defragMove, NULL);
 }
 
+/* Updates what points to the container, which has moved. */
+static void hashDefragTracked(struct db *db, struct hashTracked *t) {
+    if (!t->key) return;
+    sds key = sdsMove(t->key, defragMove, NULL);
+    if (key) t->key = key;
+    hashHeapReplace(db->keyspace.kept[OBJ_HASH], t->pos, t);
+}
+
 static void hashDefragMoveContainer(struct db *db, struct object *o) {
     struct hash h;
     hashOpen(&h, o);
     hashDefragContainer(&h);
     objectSetPtr(o, h.encoding, h.ptr);
-    if (h.encoding != HASH_EXPIRING) return;
-    struct expiringHash *e = hashExpiring(&h);
-    defragPointer(&e->due.slot);
-    if (!e->key) return;
-    sds key = sdsMove(e->key, defragMove, NULL);
-    if (key) e->key = key;
-    hashHeapReplace(db->keyspace.kept[OBJ_HASH], e->pos, e);
+    if (h.encoding == HASH_TIMED) defragPointer(&hashTimed(&h)->lp);
+    if (h.encoding == HASH_EXPIRING) defragPointer(&hashExpiring(&h)->due.slot);
+    if (hashEncodingExpires(h.encoding)) hashDefragTracked(db, hashTrackedOf(&h));
 }
 
 bool hashDefrag(struct db *db, struct object *o, struct defragCursor *at) {

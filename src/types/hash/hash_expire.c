@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_expire.c - which hashes have fields that expire, and the job that removes fields past their expiry.
  *
- *     keyspace->kept      heap of expiring hashes, by the time of their first due field
- *                            └─ heap of expiring fields, by their time (struct expiringHash)
+ *     keyspace->kept      heap of hashes with expiring fields, by the time of their first due field
+ *                            ├─ large: heap of expiring fields, by their time (struct expiringHash)
+ *                            └─ small: the first time (struct timedHash)
  *
- * The next due field is always at the top of both heaps: nothing is sampled, and hashes without due fields
+ * The next due hash is always at the top of the heap: nothing is sampled, and hashes without due fields
  * cost nothing. A hash is known by its key, since objects move; the type's onAdded and onRemoved hooks keep
  * the heap right through RENAME, COPY, overwriting and FLUSHALL.
  *
@@ -31,19 +32,21 @@
 static bool running; /* the timer is set */
 
 static int64_t hashWhen(const void *item) {
-    return ((const struct expiringHash *)item)->due_ms;
+    return ((const struct hashTracked *)item)->due_ms;
 }
 static void hashPlaced(void *item, uint32_t pos) {
-    ((struct expiringHash *)item)->pos = pos;
+    ((struct hashTracked *)item)->pos = pos;
 }
 static const struct hashHeapType dbHeap = {.when = hashWhen, .placed = hashPlaced};
 
 /* ---- Tracking ---- */
 
-void hashTrack(struct keyspace *ks, struct str key, struct expiringHash *e) {
-    serverAssert(e->due.used); /* else it would be a plain table */
+void hashTrack(struct keyspace *ks, struct str key, const struct hash *h) {
+    serverAssert(hashHasExpiring(h)); /* else it would be a plain listpack or table */
     if (!ks->kept[OBJ_HASH]) ks->kept[OBJ_HASH] = zcalloc(1, sizeof(struct hashHeap));
-    int64_t due_ms = hashEntryExpire(hashHeapFirst(&e->due));
+    struct hashTracked *e = hashTrackedOf(h);
+    int64_t due_ms = h->encoding == HASH_TIMED ? hashTimed(h)->first_ms
+                                               : hashEntryExpire(hashHeapFirst(&hashExpiring(h)->due));
     if (e->key) {
         if (e->due_ms == due_ms) return;
         e->due_ms = due_ms;
@@ -55,11 +58,11 @@ void hashTrack(struct keyspace *ks, struct str key, struct expiringHash *e) {
     }
 }
 
-void hashUntrack(struct keyspace *ks, struct expiringHash *e) {
-    if (!e->key) return;
-    hashHeapRemove(ks->kept[OBJ_HASH], &dbHeap, e->pos);
-    sdsfree(e->key);
-    e->key = NULL;
+void hashUntrack(struct keyspace *ks, struct hashTracked *t) {
+    if (!t->key) return;
+    hashHeapRemove(ks->kept[OBJ_HASH], &dbHeap, t->pos);
+    sdsfree(t->key);
+    t->key = NULL;
 }
 
 /* The hashes keep their copies of their keys, and free them with everything else. */
@@ -90,14 +93,15 @@ static void hashExpirePropagateRemoved(struct db *db, struct str key, struct has
 }
 
 /* Removes a batch of dead fields from a hash. */
-static void hashExpireReclaim(struct db *db, struct expiringHash *e) {
+static void hashExpireReclaim(struct db *db, const struct hashTracked *e) {
     struct hashEntry *entries[BATCH];
     sds key = sdsdup(e->key);
     struct str view = sdsview(key);
     struct object *o = dbFind(db, view);
-    serverAssert(o && objectHasPtr(o) && objectPtr(o) == e);
+    serverAssert(o && hashEncodingExpires(o->encoding));
     struct hash h;
     hashOpen(&h, o);
+    serverAssert(hashTrackedOf(&h) == e);
     size_t n = hashRemoveDeadBatch(&h, entries, BATCH);
     hashExpirePropagateRemoved(db, view, entries, n);
     for (size_t i = 0; i < n; i++) hashEntryFree(entries[i]);
@@ -111,14 +115,14 @@ static void hashExpireReclaim(struct db *db, struct expiringHash *e) {
 }
 
 /* Returns the hash of this database with the field that is due first, if that is past its expiry. */
-static struct expiringHash *hashExpireOverdue(struct db *db) {
-    struct expiringHash *e = db->keyspace.kept[OBJ_HASH] ? hashHeapFirst(db->keyspace.kept[OBJ_HASH]) : NULL;
+static struct hashTracked *hashExpireOverdue(struct db *db) {
+    struct hashTracked *e = db->keyspace.kept[OBJ_HASH] ? hashHeapFirst(db->keyspace.kept[OBJ_HASH]) : NULL;
     return e && hashTimeHasExpired(e->due_ms, cmd_time_ms) ? e : NULL;
 }
 
 /* Postpones a hash in a hidden slot: its fields are removed once the slot is shown, or when its owner deletes
  * them. */
-static void hashExpirePostpone(struct db *db, struct expiringHash *e) {
+static void hashExpirePostpone(struct db *db, struct hashTracked *e) {
     e->due_ms = cmd_time_ms + HIDDEN_MS;
     hashHeapAdjust(db->keyspace.kept[OBJ_HASH], &dbHeap, e->pos);
 }
@@ -129,7 +133,7 @@ bool hashReclaimSlice(void) {
     int64_t start = monotonicUs();
     for (int i = 0; i < dbCount(); i++) {
         struct db *db = &dbs[(next_db + i) % dbCount()];
-        struct expiringHash *e;
+        struct hashTracked *e;
         while ((e = hashExpireOverdue(db))) {
             if (monotonicUs() - start > SLICE_US) {
                 next_db = (next_db + i + 1) % dbCount();

@@ -324,7 +324,8 @@ static void trackingFollowsTheKey(void **state) {
     hashExpireTestCall("HSETEX k2 PX 10 FIELDS 1 a 1");
     hashExpireTestCall("HSET k2 a 2"); /* removes the last expiry */
     assert_int_equal(0, hashExpireTestTracked(0));
-    assert_int_equal(HASH_TABLE, hashExpireTestOf(0, "k2")->encoding);
+    assert_int_equal(hash_max_listpack_entries ? HASH_LISTPACK : HASH_TABLE,
+                     hashExpireTestOf(0, "k2")->encoding);
     hashExpireTestCall("HSETEX k2 PX 10 FIELDS 1 a 1");
     dbEmpty(NULL, false);
     assert_int_equal(0, hashExpireTestTracked(0));
@@ -352,6 +353,7 @@ static void theKeyMayMove(void **state) {
 /* ---- The model ---- */
 
 #define FIELDS 12
+static size_t longest_value; /* short ones leave small hashes small */
 static struct {
     sds value; /* NULL: does not exist */
     int64_t expire_ms;
@@ -371,7 +373,7 @@ static bool modelAlive(int f) {
 
 static const char *hashExpireTestRandomValue(void) {
     static char text[400];
-    size_t len = randomBelow(3) ? randomBelow(4) + 1 : randomBelow(390) + 1;
+    size_t len = randomBelow(3) ? randomBelow(4) + 1 : randomBelow(longest_value) + 1;
     if (randomBelow(2))
         snprintf(text, sizeof text, "%d", (int)randomBelow(1000));
     else
@@ -480,6 +482,18 @@ static void stepMove(void) {
     }
 }
 
+static void hashExpireTestVerifyTimed(const struct timedHash *t) {
+    int64_t first_ms = HASH_NEVER;
+    assert_true(lpValidate(t->lp, lpBytes(t->lp), true, NULL, NULL));
+    assert_int_equal(0, lpLength(t->lp) % 3);
+    for (unsigned char *p = NULL; (p = hashTimedNext(t, p));) {
+        int64_t ms = hashTimedExpire(p);
+        if (ms != HASH_NO_EXPIRE && ms < first_ms) first_ms = ms;
+    }
+    assert_int_equal(first_ms, t->first_ms);
+    assert_int_equal(first_ms, t->tracked.due_ms);
+}
+
 static void hashExpireTestCompare(void) {
     struct object *o = hashExpireTestOf(0, "h");
     size_t alive = 0;
@@ -500,6 +514,7 @@ static void hashExpireTestCompare(void) {
     if (!o) return;
     assert_int_equal(alive, hashLive(&h));
     if (o->encoding >= HASH_TABLE) hashtableVerify(h.ptr);
+    if (o->encoding == HASH_TIMED) hashExpireTestVerifyTimed(h.ptr);
     const void *place = hashRandomPlace(&h);
     assert_true(!place == !alive);
 }
@@ -530,14 +545,19 @@ static void everythingAgreesWithTheModel(void **state) {
             struct hash h;
             if (o) hashOpen(&h, o);
             if (o) assert_int_equal(hashLive(&h), hashSize(&h));
-            assert_int_equal(o && o->encoding == HASH_EXPIRING, hashExpireTestTracked(0));
+            assert_int_equal(o && hashEncodingExpires(o->encoding), hashExpireTestTracked(0));
+            static const int64_t limits[] = {0, FIELDS / 2, 512, 512};
+            if (!randomBelow(20)) hash_max_listpack_entries = limits[randomBelow(4)];
         }
         hashExpireTestCompare();
-        if (i % 5000 == 0) { /* and starts again with small encodings */
+        if (i % 1000 == 0) { /* and starts again with small encodings */
             hashExpireTestCall("DEL h");
             for (f = 0; f < FIELDS; f++) modelSet(f, NULL, HASH_NO_EXPIRE);
+            hash_max_listpack_entries = 512;
+            longest_value = randomBelow(2) ? 390 : 40;
         }
     }
+    hash_max_listpack_entries = 512;
 }
 
 static int hashExpireTestSetup(void **state) {
@@ -560,10 +580,30 @@ static int hashExpireTestSetup(void **state) {
     return 0;
 }
 
+static int hashExpireTestAsTables(void **state) {
+    (void)state;
+    hash_max_listpack_entries = 0;
+    return 0;
+}
+static int hashExpireTestAsListpacks(void **state) {
+    (void)state;
+    hash_max_listpack_entries = 512;
+    return 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commandsReportTheirChanges),   cmocka_unit_test(jobReportsRemovedFields),
-        cmocka_unit_test(trackingFollowsTheKey),        cmocka_unit_test(theKeyMayMove),
+        cmocka_unit_test(commandsReportTheirChanges),
+        cmocka_unit_test(jobReportsRemovedFields),
+        cmocka_unit_test(trackingFollowsTheKey),
+        cmocka_unit_test(theKeyMayMove),
+        cmocka_unit_test_setup_teardown(commandsReportTheirChanges, hashExpireTestAsTables,
+                                        hashExpireTestAsListpacks),
+        cmocka_unit_test_setup_teardown(jobReportsRemovedFields, hashExpireTestAsTables,
+                                        hashExpireTestAsListpacks),
+        cmocka_unit_test_setup_teardown(trackingFollowsTheKey, hashExpireTestAsTables,
+                                        hashExpireTestAsListpacks),
+        cmocka_unit_test_setup_teardown(theKeyMayMove, hashExpireTestAsTables, hashExpireTestAsListpacks),
         cmocka_unit_test(everythingAgreesWithTheModel),
     };
     return cmocka_run_group_tests(tests, hashExpireTestSetup, NULL);

@@ -17,9 +17,8 @@
 uint8_t hashRdbType(const struct object *o, int version) {
     (void)version;
     static const uint8_t types[] = {
-        [HASH_PACKED] = RDB_TYPE_HASH_LISTPACK,
-        [HASH_LISTPACK] = RDB_TYPE_HASH_LISTPACK,
-        [HASH_TABLE] = RDB_TYPE_HASH,
+        [HASH_PACKED] = RDB_TYPE_HASH_LISTPACK,   [HASH_LISTPACK] = RDB_TYPE_HASH_LISTPACK,
+        [HASH_TIMED] = RDB_TYPE_HASH_EXPIRING,    [HASH_TABLE] = RDB_TYPE_HASH,
         [HASH_EXPIRING] = RDB_TYPE_HASH_EXPIRING,
     };
     return types[o->encoding];
@@ -49,12 +48,24 @@ static void hashRdbSaveTable(struct rioWriter *w, hashtable *ht, bool expiring) 
     hashtableStopIterator(&it);
 }
 
+static void hashRdbSaveTimed(struct rioWriter *w, const struct hash *h) {
+    rdbWriteLen(w, hashSize(h));
+    for (unsigned char *p = NULL; (p = hashTimedNext(h->ptr, p));) {
+        struct hashItem item;
+        hashRead(h, p, &item);
+        rdbWriteString(w, item.field.s);
+        rdbWriteString(w, item.value.s);
+        rdbWriteInt64(w, item.expire_ms);
+    }
+}
+
 void hashRdbSave(struct rioWriter *w, const struct object *o) {
     struct hash h;
     hashOpen(&h, o);
     switch (h.encoding) {
     case HASH_PACKED: hashRdbSavePacked(w, &h); break;
     case HASH_LISTPACK: rdbWriteString(w, strN(h.ptr, lpBytes(h.ptr))); break;
+    case HASH_TIMED: hashRdbSaveTimed(w, &h); break;
     default: hashRdbSaveTable(w, h.ptr, h.encoding == HASH_EXPIRING);
     }
 }
@@ -179,7 +190,7 @@ void hashRdbRewrite(struct rioWriter *w, struct str key, const struct object *o)
     struct hashIterator it;
     struct hashItem item;
     hashOpen(&h, o);
-    size_t expiring = h.encoding == HASH_EXPIRING ? hashExpiring(&h)->due.used : 0;
+    size_t expiring = hashCountExpiringFields(&h);
     struct rewriteItems items = {
         .w = w, .left = hashSize(&h) - expiring, .args_per_item = 2, .name = STR("HSET"), .key = key};
     hashIterate(&it, &h);

@@ -34,12 +34,13 @@ static size_t hashHookEntryMemory(const void *entry) {
 
 size_t hashMemory(const struct hash *h, size_t samples) {
     if (h->encoding == HASH_PACKED) return 0;
+    if (h->encoding == HASH_TIMED) return hashTimedMemory(h->ptr);
     size_t bytes = zmallocSize(h->ptr);
     if (h->encoding == HASH_LISTPACK) return bytes;
     bytes += hashtableMemory(h->ptr) + membersTableMemory(h->ptr, samples, hashHookEntryMemory);
     if (h->encoding == HASH_EXPIRING) {
         struct expiringHash *e = hashExpiring(h);
-        bytes += zmallocSize(e->due.slot) + (e->key ? sdsAllocSize(e->key) : 0);
+        bytes += zmallocSize(e->due.slot) + (e->tracked.key ? sdsAllocSize(e->tracked.key) : 0);
     }
     return bytes;
 }
@@ -54,6 +55,7 @@ static struct value hashHookCopy(const struct object *o) {
     struct hash h;
     hashOpen(&h, o);
     if (o->encoding == HASH_PACKED) return hashValue(&h);
+    if (o->encoding == HASH_TIMED) return valuePtr(OBJ_HASH, HASH_TIMED, hashTimedCopy(h.ptr));
     return valuePtr(OBJ_HASH, (int)o->encoding,
                     o->encoding == HASH_LISTPACK ? lpDup(h.ptr) : hashTableCopy(&h));
 }
@@ -83,7 +85,11 @@ static bool hashHookPrefetch(const struct object *o, const struct prefetchReques
     (void)state;
     if (step == 0) {
         __builtin_prefetch(objectHasPtr(o) ? objectPtr(o) : (const char *)o + LINE - 1);
-        return o->encoding >= HASH_TABLE && wants->member.ptr;
+        return o->encoding == HASH_TIMED || (o->encoding >= HASH_TABLE && wants->member.ptr);
+    }
+    if (o->encoding == HASH_TIMED) {
+        __builtin_prefetch(((const struct timedHash *)objectPtr(o))->lp);
+        return false;
     }
     return membersTablePrefetch(objectPtr(o), wants->member_hash, step);
 }
@@ -101,16 +107,24 @@ static void hashHookIterate(const struct object *o, bool (*fn)(void *priv, struc
 }
 
 static sds hashHookDebugInfo(const struct object *o, sds s) {
-    if (o->encoding != HASH_EXPIRING) return s;
-    return sdscatprintf(s, "expiring_fields:%u ", ((struct expiringHash *)objectPtr(o))->due.used);
+    if (!hashEncodingExpires(o->encoding)) return s;
+    struct hash h;
+    hashOpen(&h, o);
+    return sdscatprintf(s, "expiring_fields:%zu ", hashCountExpiringFields(&h));
 }
 
 static void hashTypeOnAdded(struct keyspace *ks, const struct object *o) {
-    if (o->encoding == HASH_EXPIRING) hashTrack(ks, objectKey(o), objectPtr(o));
+    if (!hashEncodingExpires(o->encoding)) return;
+    struct hash h;
+    hashOpen(&h, o);
+    hashTrack(ks, objectKey(o), &h);
 }
 
 static void hashTypeOnRemoved(struct keyspace *ks, const struct object *o) {
-    if (o->encoding == HASH_EXPIRING) hashUntrack(ks, objectPtr(o));
+    if (!hashEncodingExpires(o->encoding)) return;
+    struct hash h;
+    hashOpen(&h, o);
+    hashUntrack(ks, hashTrackedOf(&h));
 }
 
 static struct hashtable *hashHookTable(const struct object *o) {

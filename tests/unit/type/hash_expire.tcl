@@ -13,7 +13,10 @@ proc with_expired {} {
     after 10
 }
 
-start_server {tags {hash}} {
+# Small hashes are listpacks; with a limit of 0 all are tables.
+foreach limit {512 0} {
+start_server [list overrides [list hash-max-listpack-entries $limit] tags {hash}] {
+    set encoding [expr {$limit ? "listpack" : "hashtable"}]
     foreach {command unit absolute} {hexpire 1000 0 hpexpire 1 0 hexpireat 1000 1 hpexpireat 1 1} {
         proc at {ms} [subst -nocommands {
             return [expr {(\$ms + ($absolute ? [now_ms] : 0)) / $unit}]
@@ -27,7 +30,7 @@ start_server {tags {hash}} {
             assert_equal {1} [r $command k [at 500000] FIELDS 1 a]
             assert_range [r hpttl k fields 1 a] 498000 500000
             assert_range [r hpttl k fields 1 b] 98000 100000
-            assert_encoding hashtable k
+            assert_encoding $encoding k
             assert_equal {a 1 b 2} [lsort -stride 2 [r hgetall k]]
         }
 
@@ -142,7 +145,7 @@ start_server {tags {hash}} {
         r hset k a 1 b 2
         assert_equal {1 {} 2} [r hgetex k fields 3 a none b]
         assert_equal {-1 -1} [r httl k fields 2 a b]
-        assert_encoding listpack k
+        assert_encoding $encoding k
         assert_equal {1} [r hgetex k ex 100 fields 1 a]
         assert_range [r hpttl k fields 1 a] 98000 100000
         assert_equal {1} [r hgetex k PX 200000 FIELDS 1 a]
@@ -216,7 +219,7 @@ start_server {tags {hash}} {
         assert_encoding listpack twice
         r hsetex twice fields 1 d 5
         assert_encoding hashtable twice
-        r config set hash-max-listpack-entries 512
+        r config set hash-max-listpack-entries $limit
     }
 
     test {HSETEX with a time in the past deletes} {
@@ -384,7 +387,7 @@ start_server {tags {hash}} {
 
 # ---- Fields that have expired, but still exist ----
 
-start_server {tags {hash needs:debug}} {
+start_server [list overrides [list hash-max-listpack-entries $limit] tags {hash needs:debug}] {
     r debug set-active-expire 0
 
     test {reading commands do not see an expired field} {
@@ -520,6 +523,104 @@ start_server {tags {hash needs:debug}} {
         assert_equal {1 3 4 1000} [list {*}[r hmget k a c d] [r httl k fields 1 d]]
     }
 }
+}
+
+start_server {tags {hash needs:debug external:skip}} {
+    # Not always the same number of digits: they are integers in the listpack.
+    proc make_small {key} {
+        r del $key
+        r hset $key a 1 b two c 3.5 d {} 5 five
+        r hpexpireat $key 4102444800001 fields 2 a 5
+        r hpexpireat $key 9999999999999 fields 1 d
+    }
+    proc with_expiring {} { return [expr {[regexp {keys_with_volatile_items=(\d+)} [r info keyspace] - n] ? $n : 0}] }
+    proc times {key} { return [r hpexpiretime $key fields 5 a b c d 5] }
+    set all {5 five a 1 b two c 3.5 d {}}
+    
+    test {a small hash with fields that expire stays a listpack (9.2 §0)} {
+        r debug set-active-expire 0
+        make_small k
+        r hpexpireat k 4102444800002 fields 1 d
+        set times {4102444800001 -1 -1 4102444800002 4102444800001}
+        assert_encoding listpack k
+        assert_equal $all [lsort -stride 2 [r hgetall k]]
+        assert_equal $times [times k]
+        assert_match "*encoding:listpack*expiring_fields:3*" [r debug object k]
+        assert_lessthan [r memory usage k] 220
+        foreach how {
+            {r debug reload} {r debug loadaof} {r copy k k2; r rename k2 k} {r restore k 0 [r dump k] replace}
+            {r hset k e 1; r hdel k e} {r hpersist k fields 1 a; r hpexpireat k 4102444800001 fields 1 a}
+            {r hsetex k keepttl fields 2 a 2 5 longer; r hsetex k keepttl fields 2 a 1 5 five}
+        } {
+            if {$how eq "r debug loadaof"} { r config set appendonly yes }
+            eval $how
+            assert_encoding listpack k
+            assert_equal $all [lsort -stride 2 [r hgetall k]] $how
+            assert_equal $times [times k] $how
+        }
+        r config set appendonly no
+        assert_equal 22 [scan [r dump k] %c] "the type in files is that of 9.0"
+        assert_equal {1 1 1} [r hpersist k fields 3 a d 5]
+        assert_encoding listpack k
+        assert_no_match "*expiring_fields*" [r debug object k]
+        assert_equal 16 [scan [r dump k] %c]
+    }
+
+    test {a small hash with fields that expire becomes a table, and keeps its times} {
+        foreach {directive value change} {
+            hash-max-listpack-entries 5 {r hset k f6 6}
+            hash-max-listpack-value 8 {r hset k f6 [string repeat x 9]}
+            hash-max-listpack-value 8 {r hsetex k keepttl fields 1 a [string repeat x 9]; r hsetex k keepttl fields 1 a 1; r hset k f6 6}
+            hash-max-listpack-value 8 {r hset k [string repeat x 9] 6; r hdel k [string repeat x 9]; r hset k f6 1}
+            hash-max-listpack-entries 5 {r hmset k f6 1 f7 2 f8 3; r hdel k f7 f8}
+        } {
+            set before [config_get $directive]
+            r config set $directive $value
+            make_small k
+            r hpexpireat k 4102444800002 fields 1 d
+            assert_encoding listpack k
+            eval $change
+            assert_encoding hashtable k
+            r config set $directive $before
+            assert_equal {4102444800001 -1 -1 4102444800002 4102444800001} [times k] $change
+            assert_equal 6 [r hlen k]
+            r hdel k f6
+            assert_equal $all [lsort -stride 2 [r hgetall k]] $change
+            assert_equal 1 [with_expiring] $change
+        }
+        r hpersist k fields 3 a d 5
+        assert_equal 0 [with_expiring]
+    }
+
+    test {fields that have expired stay so when a small hash becomes a table} {
+        r del k
+        r hset k a 1 b 2 c 3
+        r hpexpire k 1 fields 2 a b
+        after 10
+        r hset k long [string repeat x 100]
+        assert_encoding hashtable k
+        assert_equal {2 {} 1} [list [llength [r hkeys k]] [r hget k a] [r hset k a again]]
+        set n [s expired_fields]
+        r debug set-active-expire 1
+        wait_for_condition 200 10 {[s expired_fields] == $n + 1} else { fail "b stays" }
+        assert_equal {a c long} [lsort [r hkeys k]]
+        assert_equal 0 [with_expiring]
+    }
+
+    test {a small hash of which all or some fields expire} {
+        foreach i [numbers 1 100] {
+            r hsetex s$i px [expr {20 + $i}] fields 3 a 1 b 2 c 3
+            if {$i % 2} { r hset s$i stays $i }
+        }
+        wait_for_condition 400 10 {[with_expiring] == 0} else { fail "some stay" }
+        assert_equal 50 [llength [r keys s*]]
+        foreach i {1 51 99} {
+            assert_equal [list stays $i] [r hgetall s$i]
+            assert_encoding listpack s$i
+        }
+    }
+}
+
 
 # ---- The job ----
 
