@@ -22,7 +22,7 @@ extern bool (*client_soft_excuse)(const struct client *c);
 bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft_since_s);
 /* Sends what it can to every client that has output, once each, and the rest when sockets are writable. */
 void clientsWritePending(void);
-/* The same for priority clients only. Both walk through all clients with output. */
+/* Whether a priority client has output; sends to priority clients only. Both are O(clients with output). */
 bool clientsHavePriorityOutput(void);
 void clientsWritePriority(void);
 void clientWriteLater(struct client *c); /* called by reply.c for the first byte */

@@ -28,10 +28,11 @@
     X(OPENSSL_sk_num) X(OPENSSL_sk_value) X(PEM_read_X509) X(PEM_read_bio_Parameters)                       \
     X(PEM_write_bio_X509) X(X509_NAME_ENTRY_get_data) X(X509_NAME_get_entry)                                \
     X(X509_NAME_get_index_by_NID) X(X509_free) X(X509_get0_notAfter) X(X509_get0_serialNumber)              \
-    X(X509_get_ext_d2i) X(X509_get_subject_name)
+    X(X509_get_ext_d2i) X(X509_get_subject_name) X(X509_up_ref)
 
 #define OPENSSL_SSL_FUNCTIONS(X)                                                                            \
-    X(SSL_CTX_ctrl) X(SSL_CTX_free) X(SSL_CTX_load_verify_locations) X(SSL_CTX_new)                         \
+    X(SSL_CTX_ctrl) X(SSL_CTX_free) X(SSL_CTX_get0_certificate) X(SSL_CTX_load_verify_locations)            \
+    X(SSL_CTX_new)                                                                                          \
     X(SSL_CTX_set0_tmp_dh_pkey) X(SSL_CTX_set_cipher_list) X(SSL_CTX_set_ciphersuites)                      \
     X(SSL_CTX_set_default_passwd_cb) X(SSL_CTX_set_default_passwd_cb_userdata)                              \
     X(SSL_CTX_set_default_verify_paths) X(SSL_CTX_set_num_tickets) X(SSL_CTX_set_options)                   \
@@ -95,8 +96,10 @@ bool opensslLoad(sds *err);
 #define X509_get0_serialNumber openssl.X509_get0_serialNumber
 #define X509_get_ext_d2i openssl.X509_get_ext_d2i
 #define X509_get_subject_name openssl.X509_get_subject_name
+#define X509_up_ref openssl.X509_up_ref
 #define SSL_CTX_ctrl openssl.SSL_CTX_ctrl
 #define SSL_CTX_free openssl.SSL_CTX_free
+#define SSL_CTX_get0_certificate openssl.SSL_CTX_get0_certificate
 #define SSL_CTX_load_verify_locations openssl.SSL_CTX_load_verify_locations
 #define SSL_CTX_new openssl.SSL_CTX_new
 #define SSL_CTX_set0_tmp_dh_pkey openssl.SSL_CTX_set0_tmp_dh_pkey

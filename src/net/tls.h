@@ -29,6 +29,7 @@ struct tlsSettings {
     const char *protocols;
     const char *ciphers, *ciphersuites;
     /* For servers only. */
+    const char *alt_cert_file, *alt_key_file, *alt_key_pass; /* a second pair, of another algorithm */
     const char *dh_params_file;
     bool prefer_server_ciphers, session_caching;
     int64_t session_cache_size, session_cache_timeout_s; /* size 0: no limit */

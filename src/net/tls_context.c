@@ -52,16 +52,46 @@ static int tlsContextGivePassword(char *buf, int size, int rwflag, void *passwor
     return (int)len;
 }
 
+/* Loads a key for the certificate that was loaded last. A key of another algorithm has a place of its own, to
+ * which the context then turns, maybe with the certificate of another pair. */
+static bool tlsContextLoadKey(SSL_CTX *ctx, const char *file, sds *err) {
+    const X509 *certificate = SSL_CTX_get0_certificate(ctx);
+    if (SSL_CTX_use_PrivateKey_file(ctx, file, SSL_FILETYPE_PEM) != 1)
+        return tlsContextFail(err, "Loading the private key failed", file);
+    if (SSL_CTX_get0_certificate(ctx) == certificate) return true;
+    *err = sdscatprintf(sdsempty(), "The private key is of another algorithm than the certificate: %s", file);
+    return false;
+}
+
 /* A key that needs a password is refused when there is none, rather than asking for it on the terminal. */
-static bool tlsContextLoadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+static bool tlsContextLoadFiles(SSL_CTX *ctx, const char *cert_file, const char *key_file,
+                                const char *key_pass, sds *err) {
     SSL_CTX_set_default_passwd_cb(ctx, tlsContextGivePassword);
-    SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(s->key_pass ? s->key_pass : ""));
-    bool ok = true;
-    if (SSL_CTX_use_certificate_chain_file(ctx, s->cert_file) != 1)
-        ok = tlsContextFail(err, "Loading the certificate failed", s->cert_file);
-    else if (SSL_CTX_use_PrivateKey_file(ctx, s->key_file, SSL_FILETYPE_PEM) != 1)
-        ok = tlsContextFail(err, "Loading the private key failed", s->key_file);
+    SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(key_pass ? key_pass : ""));
+    bool ok = SSL_CTX_use_certificate_chain_file(ctx, cert_file) == 1
+                  ? tlsContextLoadKey(ctx, key_file, err)
+                  : tlsContextFail(err, "Loading the certificate failed", cert_file);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)"");
+    return ok;
+}
+
+static bool tlsContextLoadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    return tlsContextLoadFiles(ctx, s->cert_file, s->key_file, s->key_pass, err);
+}
+
+/* Loads the second pair. A context has one certificate for each algorithm, and the handshake takes the one
+ * that the client can check, so one of the first pair's algorithm would replace the first. */
+static bool tlsContextLoadAlternative(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    if (!tlsContextIsGiven(s->alt_cert_file) || !tlsContextIsGiven(s->alt_key_file)) return true;
+    X509 *first = SSL_CTX_get0_certificate(ctx);
+    X509_up_ref(first);
+    bool ok = tlsContextLoadFiles(ctx, s->alt_cert_file, s->alt_key_file, s->alt_key_pass, err);
+    if (ok && SSL_CTX_select_current_cert(ctx, first) != 1) {
+        ERR_clear_error();
+        ok = tlsContextFailWithText(
+            err, "tls-alt-cert-file has a certificate of the same algorithm as tls-cert-file");
+    }
+    X509_free(first);
     return ok;
 }
 
@@ -174,8 +204,8 @@ static bool tlsContextFillServer(SSL_CTX *ctx, const struct tlsSettings *s, sds 
     if (s->prefer_server_ciphers) SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
     tlsContextKeepSessions(ctx, s);
     return tlsContextLimitProtocols(ctx, s->protocols, err) && tlsContextLoadPair(ctx, s, err) &&
-           tlsContextLoadTrusted(ctx, s, err) && tlsContextLimitCiphers(ctx, s, err) &&
-           tlsContextLoadDh(ctx, s->dh_params_file, err);
+           tlsContextLoadAlternative(ctx, s, err) && tlsContextLoadTrusted(ctx, s, err) &&
+           tlsContextLimitCiphers(ctx, s, err) && tlsContextLoadDh(ctx, s->dh_params_file, err);
 }
 
 static bool tlsContextFillClient(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {

@@ -22,6 +22,7 @@ static struct tlsContext *context;
 static bool (*in_use)(void);
 
 static sds cert_file, key_file, key_pass;
+static sds alt_cert_file, alt_key_file, alt_key_pass; /* in use when both files are given */
 static sds client_cert_file, client_key_file, client_key_pass;
 static sds ca_file, ca_dir, dh_params_file, protocols, ciphers, ciphersuites;
 static int auth_clients, auth_user;
@@ -32,9 +33,11 @@ static int64_t session_cache_size, session_cache_timeout_s, reload_interval_s;
 static struct tlsServerCertificate {
     const char *name;
     sds *path, *folder; /* with a folder: the certificate of both that expires first */
+    sds *key;           /* the certificate is in use only with a key; NULL: it needs none */
     sds serial;         /* NULL: none */
     int64_t valid_until_s;
 } certificates[] = {{.name = "server", .path = &cert_file},
+                    {.name = "server_alt", .path = &alt_cert_file, .key = &alt_key_file},
                     {.name = "client", .path = &client_cert_file},
                     {.name = "ca", .path = &ca_file, .folder = &ca_dir}};
 #define CERTIFICATE_COUNT (sizeof certificates / sizeof *certificates)
@@ -43,6 +46,9 @@ static struct tlsSettings tlsServerSettings(void) {
     return (struct tlsSettings){.cert_file = cert_file,
                                 .key_file = key_file,
                                 .key_pass = key_pass,
+                                .alt_cert_file = alt_cert_file,
+                                .alt_key_file = alt_key_file,
+                                .alt_key_pass = alt_key_pass,
                                 .ca_file = ca_file,
                                 .ca_dir = ca_dir,
                                 .peer = (enum tlsPeer)auth_clients,
@@ -82,6 +88,7 @@ static void tlsServerReadCertificates(void) {
         struct tlsServerCertificate *c = &certificates[i];
         sdsfree(c->serial);
         c->serial = NULL;
+        if (c->key && !*c->key) continue;
         if (!c->folder && *c->path) (void)tlsCertificateFacts(*c->path, &c->serial, &c->valid_until_s);
         if (c->folder && *c->path) tlsCertificateFactsEarliest(*c->path, &c->serial, &c->valid_until_s);
         if (c->folder && *c->folder) tlsCertificateFactsEarliest(*c->folder, &c->serial, &c->valid_until_s);
@@ -91,7 +98,8 @@ static void tlsServerReadCertificates(void) {
 /* Computes a number that changes when one of the files does. It uses the inode's change time, because a
  * copied file may keep its old modification time. */
 static uint64_t tlsServerFilesState(void) {
-    sds files[] = {cert_file, key_file, client_cert_file, client_key_file, ca_file, ca_dir};
+    sds files[] = {cert_file,        key_file,        alt_cert_file, alt_key_file,
+                   client_cert_file, client_key_file, ca_file,       ca_dir};
     uint64_t state = 0;
     struct stat st;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -190,6 +198,9 @@ void tlsServerRegister(bool (*wanted)(void)) {
         TLS_FILE("tls-cert-file", &cert_file),
         TLS_FILE("tls-key-file", &key_file),
         TLS_PASSWORD("tls-key-file-pass", &key_pass),
+        TLS_FILE("tls-alt-cert-file", &alt_cert_file),
+        TLS_FILE("tls-alt-key-file", &alt_key_file),
+        TLS_PASSWORD("tls-alt-key-file-pass", &alt_key_pass),
         TLS_FILE("tls-client-cert-file", &client_cert_file),
         TLS_FILE("tls-client-key-file", &client_key_file),
         TLS_PASSWORD("tls-client-key-file-pass", &client_key_pass),

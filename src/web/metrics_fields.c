@@ -40,6 +40,8 @@ static const struct metricsField fields[] = {
     /* TLS */
     CERTIFICATE("tls_server_cert", "tls_server_cert_expires_in_seconds",
                 "Seconds until the server's certificate expires."),
+    CERTIFICATE("tls_server_alt_cert", "tls_server_alt_cert_expires_in_seconds",
+                "Seconds until the server's second certificate expires."),
     CERTIFICATE("tls_client_cert", "tls_client_cert_expires_in_seconds",
                 "Seconds until the certificate for outgoing connections expires."),
     CERTIFICATE("tls_ca_cert", "tls_ca_cert_expires_in_seconds",

@@ -68,6 +68,11 @@ proc make_certificates {} {
         make_certificate foreign foreign_ca
         make_certificate expired ca {} urn:none -1
         openssl ec -in server.key -aes128 -passout pass:hush -out locked.key
+        foreach name {rsa rsa_renewed} {
+            openssl req -newkey rsa:2048 -nodes -subj /CN=$name -keyout $name.key -out $name.csr
+            openssl x509 -req -in $name.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 20 -out $name.crt
+        }
+        openssl rsa -in rsa.key -aes128 -passout pass:hush -out rsa_locked.key
         openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out server.dh
         file mkdir trusted
         file copy -force ca.crt trusted/[openssl x509 -in ca.crt -noout -hash].0
@@ -355,6 +360,69 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_equal {none 0 none} [list {*}[facts] [s tls_server_cert_serial]]
         r config set tls-port $port
         assert_equal [serial ca] [lindex [facts] 0]
+    }
+
+    # Returns the serial of the certificate with which the server answers a client with these options.
+    proc served {args} {
+        set authority "-CAfile [tls_file ca.crt] -cert [tls_file client.crt] -key [tls_file client.key]"
+        set shown "openssl s_client -connect 127.0.0.1:[config_get tls-port] $authority $args < /dev/null 2>&1"
+        set serial [exec sh -c "$shown | openssl x509 -noout -serial 2>/dev/null || echo serial=none"]
+        return [string range $serial 7 end]
+    }
+    set ecdsa {-tls1_3 -sigalgs ecdsa_secp256r1_sha256}
+    set rsa {-tls1_3 -sigalgs rsa_pss_rsae_sha256:ecdsa_secp384r1_sha384}
+    proc alt_facts {} { return [list [s tls_server_alt_cert_serial] [expr {[s tls_server_alt_cert_expires_in_seconds] / 86400}]] }
+
+    test {9.2 §10: tls-alt-cert-file: the handshake chooses one of two certificates} {
+        assert_equal {none 0} [alt_facts]
+        assert_equal [list [serial server] none] [list [served {*}$ecdsa] [served {*}$rsa]]
+        assert_equal OK [r config set tls-alt-cert-file [tls_file rsa.crt] tls-alt-key-file [tls_file rsa.key]]
+        assert_equal [list [serial server] [serial rsa]] [list [served {*}$ecdsa] [served {*}$rsa]]
+        assert_equal [serial server] [served -tls1_2 -cipher ECDHE-ECDSA-AES128-GCM-SHA256]
+        assert_equal [serial rsa] [served -tls1_2 -cipher ECDHE-RSA-AES128-GCM-SHA256]
+        assert_equal [list [serial rsa] 19] [alt_facts]
+        assert_equal [serial server] [s tls_server_cert_serial]
+    }
+
+    test {9.2 §10: tls-alt-cert-file: either of the two may be the first} {
+        r config set tls-cert-file [tls_file rsa.crt] tls-key-file [tls_file rsa.key] tls-alt-cert-file [tls_file server.crt] tls-alt-key-file [tls_file server.key]
+        assert_equal [list [serial server] [serial rsa]] [list [served {*}$ecdsa] [served {*}$rsa]]
+        assert_equal [list [serial rsa] [serial server]] [list [s tls_server_cert_serial] [s tls_server_alt_cert_serial]]
+        r config set tls-cert-file [tls_file server.crt] tls-key-file [tls_file server.key] tls-alt-cert-file [tls_file rsa.crt] tls-alt-key-file [tls_file rsa.key]
+    }
+
+    test {9.2 §10: tls-alt-*: what cannot be used is refused and changes nothing} {
+        foreach change [list \
+            [list tls-alt-cert-file [tls_file renewed.crt] tls-alt-key-file [tls_file renewed.key]] \
+            [list tls-alt-cert-file [tls_file missing.crt]] [list tls-alt-key-file [tls_file client.key]] \
+            [list tls-alt-key-file [tls_file server.key]] [list tls-key-file [tls_file rsa.key] tls-alt-key-file [tls_file server.key]] \
+            [list tls-alt-key-file [tls_file rsa_locked.key]] \
+            [list tls-alt-key-file [tls_file rsa_locked.key] tls-alt-key-file-pass wrong]] {
+            assert_error "ERR CONFIG SET failed*Unable to update TLS configuration*" {r config set {*}$change} $change
+            assert_equal [list [serial server] [serial rsa]] [list [served {*}$ecdsa] [served {*}$rsa]] $change
+        }
+        wait_for_log "tls-alt-cert-file has a certificate of the same algorithm as tls-cert-file"
+        assert_equal OK [r config set tls-alt-key-file [tls_file rsa_locked.key] tls-alt-key-file-pass hush]
+        assert_equal [serial rsa] [served {*}$rsa]
+        assert_no_match "*hush*" [log_lines]
+        r config set tls-alt-key-file [tls_file rsa.key] tls-alt-key-file-pass {}
+    }
+
+    test {9.2 §10: tls-auto-reload-interval watches the second certificate, too} {
+        foreach e {crt key} { file copy -force [tls_file rsa.$e] [tls_file alt.$e] }
+        r config set tls-alt-cert-file [tls_file alt.crt] tls-alt-key-file [tls_file alt.key]
+        config_set tls-auto-reload-interval 1
+        foreach e {crt key} { file copy -force [tls_file rsa_renewed.$e] [tls_file alt.$e] }
+        wait_for_condition 100 50 {[served {*}$rsa] eq [serial rsa_renewed]} else { fail "the old one stays" }
+        assert_equal [serial rsa_renewed] [s tls_server_alt_cert_serial]
+        config_set tls-auto-reload-interval 0
+    }
+
+    test {9.2 §10: a second certificate without a key is not used} {
+        r config set tls-alt-key-file {}
+        assert_equal [list {none 0} none] [list [alt_facts] [served {*}$rsa]]
+        r config set tls-alt-cert-file {}
+        assert_equal [serial server] [served {*}$ecdsa]
     }
 
     test {tls-auto-reload-interval: a renewed file is taken into use by itself} {

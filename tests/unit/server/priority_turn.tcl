@@ -143,19 +143,19 @@ foreach kind {{event-backend epoll} {event-backend io_uring} {io-threads 3 io-th
     start_server [list tags {priority slow} overrides [list priority-subnets 127.0.0.2 {*}$kind]] { tests_of_turns }
 }
 
-start_cluster {kinds {ours ours ours} overrides {cluster-node-timeout 1000}} {
+start_cluster {kinds {ours ours ours} overrides {cluster-node-timeout 2000}} {
     test {9.2 §10: links of the cluster bus are served within a long turn: no node is suspected} {
         foreach {interval suspected} {2000 0 0 1} {
             r [n 0] config set priority-preemptive-poll-interval-us $interval
             set client [resp::connect [srv [n 0] host] [srv [n 0] port] 1]
-            $client write [string repeat [resp::encode {debug sleep 0.01}] 400]
+            $client write [string repeat [resp::encode {debug sleep 0.004}] 1500]
             set seen 0
-            for {set i 0} {$i < 30} {incr i} {
+            for {set i 0} {$i < 50} {incr i} {
                 after 100
                 if {[regexp -line "^[cluster_id 0] .*fail" [r [n 1] cluster nodes]]} { set seen 1 }
             }
             assert_equal $suspected $seen "interval $interval"
-            for {set i 0} {$i < 400} {incr i} { $client read }
+            for {set i 0} {$i < 1500} {incr i} { $client read }
             $client close
             wait_cluster_ok 3
         }
