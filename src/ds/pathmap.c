@@ -2,9 +2,9 @@
 /* pathmap.c - paths of a path map: finding, inserting, removing, prefixes, detaching; the contract is in
  * pathmap.h, the nodes are in pathmap_private.h.
  *
- * All go down from the root: a node's label must be what the path continues with, then the next byte selects
- * a child. They remember places ("slots": where the pointer to a node is) instead of nodes having pointers to
- * their parents, because a change reaches no further up than one place that the way down has passed. */
+ * All go down from the root: the path must continue with a node's run, then the next byte selects a child.
+ * They remember places ("slots": where the pointer to a node is) instead of nodes having pointers to their
+ * parents, because a change reaches no further up than one place that the way down has passed. */
 #include "ds/pathmap_private.h"
 
 /* ---- Life ---- */
@@ -47,11 +47,11 @@ static const struct pathmapNode *pathmapNextNode(const struct pathmapNode *n, st
 
 void **pathmapFind(const struct pathmap *map, struct str path) {
     const struct pathmapNode *n = map->root;
-    while (n && path.len > n->label && strStarts(path, pathmapNodeLabel(n))) {
-        path = pathmapSkip(path, n->label);
+    while (n && path.len > n->run && strStarts(path, pathmapNodeRun(n))) {
+        path = pathmapSkip(path, n->run);
         n = pathmapNextNode(n, path);
     }
-    if (!n || !strStarts(pathmapNodeLabel(n), path)) return NULL;
+    if (!n || !strStarts(pathmapNodeRun(n), path)) return NULL;
     unsigned count = pathmapNodeValuesUpTo(n, path.len);
     bool found = count && pathmapNodeEnds(n)[count - 1] == path.len;
     return found ? pathmapNodeValues(n) + count - 1 : NULL;
@@ -62,13 +62,13 @@ void **pathmapLongest(const struct pathmap *map, struct str text, size_t *length
     struct str rest = text;
     void **best = NULL;
     while (n) {
-        size_t common = pathmapCommonLength(pathmapNodeLabel(n), rest);
+        size_t common = pathmapCommonLength(pathmapNodeRun(n), rest);
         unsigned count = pathmapNodeValuesUpTo(n, common);
         if (count) {
             best = pathmapNodeValues(n) + count - 1;
             *length = text.len - rest.len + pathmapNodeEnds(n)[count - 1];
         }
-        if (common < n->label) break;
+        if (common < n->run) break;
         rest = pathmapSkip(rest, common);
         n = pathmapNextNode(n, rest);
     }
@@ -80,11 +80,11 @@ void pathmapPrefixes(const struct pathmap *map, struct str text,
     const struct pathmapNode *n = map->root;
     struct str rest = text;
     while (n) {
-        size_t common = pathmapCommonLength(pathmapNodeLabel(n), rest), above = text.len - rest.len;
+        size_t common = pathmapCommonLength(pathmapNodeRun(n), rest), above = text.len - rest.len;
         unsigned count = pathmapNodeValuesUpTo(n, common);
         for (unsigned i = 0; i < count; i++)
             if (!fn(priv, above + pathmapNodeEnds(n)[i], pathmapNodeValues(n) + i)) return;
-        if (common < n->label) return;
+        if (common < n->run) return;
         rest = pathmapSkip(rest, common);
         n = pathmapNextNode(n, rest);
     }
@@ -106,7 +106,7 @@ static bool pathmapPrefetchNode(const struct pathmapNode *n, const void **at, ui
 /* Loads what a comparison with the text reads of a node: the values' ends and the run. These are many lines
  * in a row, and a prefetch is dropped when the processor waits for too many; a load is not. */
 static void pathmapLoadRun(const struct pathmapNode *n, size_t text) {
-    const char *end = pathmapNodeBytes(n) + (text < n->label ? text : n->label);
+    const char *end = pathmapNodeBytes(n) + (text < n->run ? text : n->run);
     for (const char *p = (const char *)pathmapNodeValues(n); p < end; p += 64)
         (void)*(const volatile char *)p;
 }
@@ -130,7 +130,7 @@ bool pathmapPrefetch(const struct pathmap *map, struct str text, int step, const
         return false;
     }
     struct pathmapNode **slot =
-        left > n->label ? pathmapNodeFindChild(n, (uint8_t)text.ptr[notes[0] + n->label]) : NULL;
+        left > n->run ? pathmapNodeFindChild(n, (uint8_t)text.ptr[notes[0] + n->run]) : NULL;
     if (notes[1] == PATHMAP_AT_NODE) {
         pathmapLoadRun(n, left);
         if (!slot) {
@@ -143,7 +143,7 @@ bool pathmapPrefetch(const struct pathmap *map, struct str text, int step, const
             return true;
         }
     }
-    notes[0] += n->label;
+    notes[0] += n->run;
     return pathmapPrefetchNode(*slot, at, notes);
 }
 
@@ -209,10 +209,10 @@ static void **pathmapInsertAt(struct pathmap *map, struct str path, bool *added)
     struct pathmapNode **up = NULL, **slot = &map->root, *last;
     *added = true;
     while (*slot) {
-        size_t common = pathmapCommonLength(pathmapNodeLabel(*slot), path);
+        size_t common = pathmapCommonLength(pathmapNodeRun(*slot), path);
         if (common == path.len) return pathmapInsertEnd(map, slot, common, added);
         path = pathmapSkip(path, common);
-        if (common < (*slot)->label) return pathmapInsertBranch(map, up, slot, common, path);
+        if (common < (*slot)->run) return pathmapInsertBranch(map, up, slot, common, path);
         struct pathmapNode **child = pathmapNodeFindChild(*slot, (uint8_t)*path.ptr);
         if (!child) return pathmapInsertBelow(map, slot, path);
         up = slot;
@@ -264,12 +264,12 @@ static bool pathmapWayTo(struct pathmapWay *way, struct pathmap *map, struct str
     *way = (struct pathmapWay){.slot = &map->root, .top = &map->root};
     *rest = path;
     if (!map->root) return false;
-    while (rest->len > (*way->slot)->label) {
-        if (!strStarts(*rest, pathmapNodeLabel(*way->slot))) return false;
-        *rest = pathmapSkip(*rest, (*way->slot)->label);
+    while (rest->len > (*way->slot)->run) {
+        if (!strStarts(*rest, pathmapNodeRun(*way->slot))) return false;
+        *rest = pathmapSkip(*rest, (*way->slot)->run);
         if (!pathmapWayDown(way, (uint8_t)*rest->ptr, path.len - rest->len)) return false;
     }
-    return strStarts(pathmapNodeLabel(*way->slot), *rest);
+    return strStarts(pathmapNodeRun(*way->slot), *rest);
 }
 
 /* Restores the invariants of a node that has lost something, and of its parent. */

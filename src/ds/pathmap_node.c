@@ -2,8 +2,8 @@
 /* pathmap_node.c - single nodes of a path map: the index of children, and changes. The layout is in
  * pathmap_private.h.
  *
- * A node has exactly the bytes that it needs, so a change of its shape makes a new node from the old one.
- * Such a change copies at most a label, an index and 256 pointers, which are bounded. */
+ * A node has exactly the bytes that it needs, so a change of its shape makes a new node from the old one and
+ * frees that. All parts of a node have limits, hence what a change copies has. */
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -113,16 +113,16 @@ static void pathmapNodeWriteIndex(struct pathmapNode *n, const uint8_t *bytes) {
 
 /* ---- Allocation ---- */
 
-static size_t pathmapNodeSize(unsigned children, unsigned values, size_t label) {
-    return pathmapNodeIndexBytes(children) + sizeof(void *) * children + PATHMAP_VALUE_COST * values + label;
+static size_t pathmapNodeSize(unsigned children, unsigned values, size_t run) {
+    return pathmapNodeIndexBytes(children) + sizeof(void *) * children + PATHMAP_VALUE_COST * values + run;
 }
 
 /* Allocates a node, of which only the header is written. */
 static struct pathmapNode *pathmapNodeAllocate(struct pathmap *map, unsigned children, unsigned values,
-                                               size_t label) {
-    debugAssert(children <= 256 && values <= PATHMAP_VALUES_MAX && label <= PATHMAP_RUN_MAX);
-    struct pathmapNode *n = zmalloc(pathmapNodeSize(children, values, label));
-    n->label = label & 0x1fff;
+                                               size_t run) {
+    debugAssert(children <= 256 && values <= PATHMAP_VALUES_MAX && run <= PATHMAP_RUN_MAX);
+    struct pathmapNode *n = zmalloc(pathmapNodeSize(children, values, run));
+    n->run = run & 0x1fff;
     n->children = children & 0x1ff;
     n->values = values & 0x3ff;
     map->nodes++;
@@ -133,7 +133,7 @@ static struct pathmapNode *pathmapNodeAllocate(struct pathmap *map, unsigned chi
 void pathmapNodeFree(struct pathmap *map, struct pathmapNode *n) {
     map->nodes--;
     map->memory -= zmallocSize(n);
-    zfreeSized(n, pathmapNodeSize(n->children, n->values, n->label));
+    zfreeSized(n, pathmapNodeSize(n->children, n->values, n->run));
 }
 
 static void pathmapNodeReplace(struct pathmap *map, struct pathmapNode **slot, struct pathmapNode *now) {
@@ -173,19 +173,19 @@ static void pathmapNodeCopyBytes(struct pathmapNode *to, size_t at, const struct
 
 /* ---- Changes ---- */
 
-struct pathmapNode *pathmapNodeNew(struct pathmap *map, struct str label, bool has_value) {
-    struct pathmapNode *n = pathmapNodeAllocate(map, 0, has_value, label.len);
-    if (has_value) pathmapNodeSetValue(n, 0, label.len);
-    if (label.len) memcpy(pathmapNodeBytes(n), label.ptr, label.len);
+struct pathmapNode *pathmapNodeNew(struct pathmap *map, struct str run, bool has_value) {
+    struct pathmapNode *n = pathmapNodeAllocate(map, 0, has_value, run.len);
+    if (has_value) pathmapNodeSetValue(n, 0, run.len);
+    if (run.len) memcpy(pathmapNodeBytes(n), run.ptr, run.len);
     return n;
 }
 
 /* Returns a copy with another number of children, whose index and pointers are not written. */
 static struct pathmapNode *pathmapNodeCopyRun(struct pathmap *map, const struct pathmapNode *from,
                                               unsigned children) {
-    struct pathmapNode *n = pathmapNodeAllocate(map, children, from->values, from->label);
+    struct pathmapNode *n = pathmapNodeAllocate(map, children, from->values, from->run);
     pathmapNodeCopyValues(n, 0, from, 0, from->values, 0);
-    pathmapNodeCopyBytes(n, 0, from, 0, from->label);
+    pathmapNodeCopyBytes(n, 0, from, 0, from->run);
     return n;
 }
 
@@ -220,48 +220,48 @@ void pathmapNodeDropChild(struct pathmap *map, struct pathmapNode **slot, unsign
 
 void **pathmapNodeAddValue(struct pathmap *map, struct pathmapNode **slot, size_t end) {
     struct pathmapNode *old = *slot;
-    struct pathmapNode *n = pathmapNodeAllocate(map, old->children, old->values + 1, old->label);
+    struct pathmapNode *n = pathmapNodeAllocate(map, old->children, old->values + 1, old->run);
     unsigned at = pathmapNodeValuesUpTo(old, end);
     debugAssert(!at || pathmapNodeEnds(old)[at - 1] < end);
     pathmapNodeCopyChildren(n, old);
     pathmapNodeCopyValues(n, 0, old, 0, at, 0);
     pathmapNodeCopyValues(n, at + 1, old, at, old->values - at, 0);
-    pathmapNodeCopyBytes(n, 0, old, 0, old->label);
+    pathmapNodeCopyBytes(n, 0, old, 0, old->run);
     pathmapNodeReplace(map, slot, n);
     return pathmapNodeSetValue(n, at, end);
 }
 
 void pathmapNodeDropValue(struct pathmap *map, struct pathmapNode **slot, unsigned at) {
     struct pathmapNode *old = *slot;
-    struct pathmapNode *n = pathmapNodeAllocate(map, old->children, old->values - 1, old->label);
+    struct pathmapNode *n = pathmapNodeAllocate(map, old->children, old->values - 1, old->run);
     debugAssert(at < old->values);
     pathmapNodeCopyChildren(n, old);
     pathmapNodeCopyValues(n, 0, old, 0, at, 0);
     pathmapNodeCopyValues(n, at, old, at + 1, old->values - at - 1, 0);
-    pathmapNodeCopyBytes(n, 0, old, 0, old->label);
+    pathmapNodeCopyBytes(n, 0, old, 0, old->run);
     pathmapNodeReplace(map, slot, n);
 }
 
 void **pathmapNodeExtend(struct pathmap *map, struct pathmapNode **slot, struct str more) {
     struct pathmapNode *old = *slot;
-    struct pathmapNode *n = pathmapNodeAllocate(map, 0, old->values + 1, old->label + more.len);
+    struct pathmapNode *n = pathmapNodeAllocate(map, 0, old->values + 1, old->run + more.len);
     debugAssert(!old->children);
     pathmapNodeCopyValues(n, 0, old, 0, old->values, 0);
-    pathmapNodeCopyBytes(n, 0, old, 0, old->label);
-    memcpy(pathmapNodeBytes(n) + old->label, more.ptr, more.len);
+    pathmapNodeCopyBytes(n, 0, old, 0, old->run);
+    memcpy(pathmapNodeBytes(n) + old->run, more.ptr, more.len);
     pathmapNodeReplace(map, slot, n);
-    return pathmapNodeSetValue(n, n->values - 1, n->label);
+    return pathmapNodeSetValue(n, n->values - 1, n->run);
 }
 
 void pathmapNodeSplit(struct pathmap *map, struct pathmapNode **slot, size_t length) {
     struct pathmapNode *old = *slot;
     unsigned above = pathmapNodeValuesUpTo(old, length), below = old->values - above;
-    debugAssert(length < old->label);
+    debugAssert(length < old->run);
     struct pathmapNode *upper = pathmapNodeAllocate(map, 1, above, length);
-    struct pathmapNode *lower = pathmapNodeAllocate(map, old->children, below, old->label - length);
+    struct pathmapNode *lower = pathmapNodeAllocate(map, old->children, below, old->run - length);
     pathmapNodeCopyChildren(lower, old);
     pathmapNodeCopyValues(lower, 0, old, above, below, -(int)length);
-    pathmapNodeCopyBytes(lower, 0, old, length, lower->label);
+    pathmapNodeCopyBytes(lower, 0, old, length, lower->run);
     pathmapNodeCopyValues(upper, 0, old, 0, above, 0);
     pathmapNodeCopyBytes(upper, 0, old, 0, length);
     upper->index[0] = (uint8_t)*pathmapNodeBytes(lower);
@@ -271,13 +271,13 @@ void pathmapNodeSplit(struct pathmap *map, struct pathmapNode **slot, size_t len
 
 static void pathmapNodeJoinChild(struct pathmap *map, struct pathmapNode **slot) {
     struct pathmapNode *old = *slot, *child = *pathmapNodeSlots(old);
-    struct pathmapNode *n = pathmapNodeAllocate(map, child->children, old->values + child->values,
-                                                (size_t)old->label + child->label);
+    struct pathmapNode *n =
+        pathmapNodeAllocate(map, child->children, old->values + child->values, (size_t)old->run + child->run);
     pathmapNodeCopyChildren(n, child);
     pathmapNodeCopyValues(n, 0, old, 0, old->values, 0);
-    pathmapNodeCopyValues(n, old->values, child, 0, child->values, old->label);
-    pathmapNodeCopyBytes(n, 0, old, 0, old->label);
-    pathmapNodeCopyBytes(n, old->label, child, 0, child->label);
+    pathmapNodeCopyValues(n, old->values, child, 0, child->values, old->run);
+    pathmapNodeCopyBytes(n, 0, old, 0, old->run);
+    pathmapNodeCopyBytes(n, old->run, child, 0, child->run);
     pathmapNodeFree(map, child);
     pathmapNodeReplace(map, slot, n);
 }
@@ -295,10 +295,10 @@ static void pathmapNodeCutRun(struct pathmap *map, struct pathmapNode **slot) {
 void pathmapNodeTidy(struct pathmap *map, struct pathmapNode **slot) {
     const struct pathmapNode *n = *slot;
     debugAssert(n->children || n->values);
-    if (!n->children && pathmapNodeEnds(n)[n->values - 1] < n->label) {
+    if (!n->children && pathmapNodeEnds(n)[n->values - 1] < n->run) {
         pathmapNodeCutRun(map, slot);
     } else if (n->children == 1) {
         const struct pathmapNode *child = *pathmapNodeSlots(n);
-        if (pathmapNodeFits(n, child->label, child->values)) pathmapNodeJoinChild(map, slot);
+        if (pathmapNodeFits(n, child->run, child->values)) pathmapNodeJoinChild(map, slot);
     }
 }

@@ -4,10 +4,10 @@
  * A node holds a run of bytes that has no branch inside, with all the paths that end in it. It is one
  * allocation of exactly the bytes that it needs:
  *
- *     | header 4 | index, padded to 8 | child 8 * n | value 8 * k | end u16 * k | label bytes |
+ *     | header 4 | index, padded to 8 | child 8 * n | value 8 * k | end u16 * k | run |
  *
- * header   number of bytes of the label, n (0 to 256) and k (0 to 1023)
- * label    the run, with the byte by which the parent finds the node; only the root's may be empty
+ * header   number of bytes of the run, n (0 to 256) and k (0 to 1023)
+ * run      its first byte is the one by which the parent finds the node; only the root's may be empty
  * index    up to PATHMAP_LIST_MAX children: their first bytes, in order; above: four counts of one byte and
  *          a set of 256 bits. A child's place among the pointers is the number of smaller bits: the count of
  *          its word, and those before it in its word.
@@ -41,7 +41,7 @@
 #define PATHMAP_CHUNK_MAX  (PATHMAP_RUN_MAX - PATHMAP_VALUE_COST) /* bytes of a new run */
 
 struct pathmapNode {
-    uint32_t label : 13;
+    uint32_t run : 13; /* bytes */
     uint32_t children : 9;
     uint32_t values : 10;
     uint8_t index[]; /* the list, or the four counts and then the bits */
@@ -72,8 +72,8 @@ static inline uint16_t *pathmapNodeEnds(const struct pathmapNode *n) {
 static inline char *pathmapNodeBytes(const struct pathmapNode *n) {
     return (char *)(pathmapNodeEnds(n) + n->values);
 }
-static inline struct str pathmapNodeLabel(const struct pathmapNode *n) {
-    return strN(pathmapNodeBytes(n), n->label);
+static inline struct str pathmapNodeRun(const struct pathmapNode *n) {
+    return strN(pathmapNodeBytes(n), n->run);
 }
 /* Returns how many paths end within the first `length` bytes of the run; mostly all or none. */
 static inline unsigned pathmapNodeValuesUpTo(const struct pathmapNode *n, size_t length) {
@@ -91,7 +91,7 @@ static inline unsigned pathmapNodeValuesUpTo(const struct pathmapNode *n, size_t
 }
 /* Returns whether two nodes, or a node and something new, may be one. */
 static inline bool pathmapNodeFits(const struct pathmapNode *n, size_t more_bytes, size_t more_values) {
-    return n->label + more_bytes + (n->values + more_values) * PATHMAP_VALUE_COST <= PATHMAP_RUN_MAX;
+    return n->run + more_bytes + (n->values + more_values) * PATHMAP_VALUE_COST <= PATHMAP_RUN_MAX;
 }
 static inline struct str pathmapSkip(struct str s, size_t n) {
     return strN(s.ptr + n, s.len - n);
@@ -108,7 +108,7 @@ unsigned pathmapNodeRank(const struct pathmapNode *n, uint8_t byte);
 
 void pathmapNodeFree(struct pathmap *map, struct pathmapNode *n);
 /* Returns a leaf with this run, at whose end there is a value, NULL; or one without values and children. */
-struct pathmapNode *pathmapNodeNew(struct pathmap *map, struct str label, bool has_value);
+struct pathmapNode *pathmapNodeNew(struct pathmap *map, struct str run, bool has_value);
 
 /* These change the node at *slot, which moves. A new value is NULL; its place is returned. */
 void pathmapNodeAddChild(struct pathmap *map, struct pathmapNode **slot, struct pathmapNode *child);

@@ -105,7 +105,7 @@ static size_t pathmapTestNested(char *p) {
     return randomBelow(2000);
 }
 
-/* Makes paths longer than a label can be, which end and differ near its limits, or anywhere. */
+/* Makes paths longer than a run can be, which end and differ near its limits, or anywhere. */
 static size_t pathmapTestLong(char *p) {
     size_t limit = PATHMAP_RUN_MAX, len;
     memset(p, 'l', PATH_ROOM);
@@ -174,12 +174,20 @@ static bool pathmapTestOnPrefix(void *priv, size_t length, void **value) {
     return --p->left > 0;
 }
 
-static void pathmapTestSearchPrefixes(struct pathmapModel *m, struct str text) {
-    struct pathmapTestPrefixes all = {m, text, 0, SIZE_MAX}, some = {m, text, 0, 1 + randomBelow(3)};
-    size_t length = SIZE_MAX, last = SIZE_MAX, step = 0;
+/* The prefetch of a path ends at the node that has its value, in few steps. */
+static void pathmapTestPrefetch(const struct pathmapModel *m, struct str text) {
     const void *at = NULL;
     uint64_t notes[5];
-    while (pathmapPrefetch(m->map, text, (int)step, &at, notes)) assert_true(step++ < 2 * text.len + 4);
+    int step = 0;
+    while (pathmapPrefetch(m->map, text, step, &at, notes)) assert_true((size_t)step++ < 2 * text.len + 4);
+    void **place = pathmapFind(m->map, text);
+    if (place) assert_in_range((uintptr_t)place, (uintptr_t)at, (uintptr_t)at + zmallocSize(at));
+}
+
+static void pathmapTestSearchPrefixes(struct pathmapModel *m, struct str text) {
+    struct pathmapTestPrefixes all = {m, text, 0, SIZE_MAX}, some = {m, text, 0, 1 + randomBelow(3)};
+    size_t length = SIZE_MAX, last = SIZE_MAX;
+    pathmapTestPrefetch(m, text);
     pathmapPrefixes(m->map, text, pathmapTestOnPrefix, &all);
     assert_false(pathmapTestNextPrefix(&all));
     pathmapPrefixes(m->map, text, pathmapTestOnPrefix, &some);

@@ -66,7 +66,7 @@ static struct pathmapNode **pathmapWalkNextNode(struct pathmapIterator *it) {
         if (child < n->children) {
             frame->next = n->values + child + 1;
             struct pathmapNode **slot = pathmapWalkSlot(frame);
-            pathmapWalkExtend(it, n->label);
+            pathmapWalkExtend(it, n->run);
             pathmapWalkPush(it, *slot, 0);
             return slot;
         }
@@ -79,17 +79,17 @@ static struct pathmapNode **pathmapWalkNextNode(struct pathmapIterator *it) {
  * the run. */
 static void pathmapWalkSeek(struct pathmapIterator *it, struct pathmapNode *n, struct str after) {
     while (n) {
-        struct str label = pathmapNodeLabel(n);
-        size_t common = pathmapCommonLength(label, after);
-        if (common == after.len || common < label.len) {
-            if (common == after.len || (uint8_t)label.ptr[common] > (uint8_t)after.ptr[common])
+        struct str run = pathmapNodeRun(n);
+        size_t common = pathmapCommonLength(run, after);
+        if (common == after.len || common < run.len) {
+            if (common == after.len || (uint8_t)run.ptr[common] > (uint8_t)after.ptr[common])
                 pathmapWalkPush(it, n, pathmapNodeValuesUpTo(n, common));
             return;
         }
         uint8_t byte = (uint8_t)after.ptr[common];
         struct pathmapNode **child = pathmapNodeFindChild(n, byte);
         pathmapWalkPush(it, n, n->values + pathmapNodeRank(n, byte) + (child != NULL));
-        pathmapWalkExtend(it, label.len);
+        pathmapWalkExtend(it, run.len);
         after = pathmapSkip(after, common);
         n = child ? *child : NULL;
     }
@@ -100,12 +100,12 @@ void pathmapIterate(struct pathmapIterator *it, const struct pathmap *map, struc
     *it = (struct pathmapIterator){.path = sdsempty()};
     struct pathmapNode *n = map->root;
     struct str rest = prefix;
-    while (n && rest.len > n->label && strStarts(rest, pathmapNodeLabel(n))) {
-        rest = pathmapSkip(rest, n->label);
+    while (n && rest.len > n->run && strStarts(rest, pathmapNodeRun(n))) {
+        rest = pathmapSkip(rest, n->run);
         struct pathmapNode **child = pathmapNodeFindChild(n, (uint8_t)*rest.ptr);
         n = child ? *child : NULL;
     }
-    if (!n || !strStarts(pathmapNodeLabel(n), rest)) return;
+    if (!n || !strStarts(pathmapNodeRun(n), rest)) return;
     struct str above = strN(prefix.ptr, prefix.len - rest.len);
     it->path = sdscatlen(it->path, above.ptr, above.len);
     unsigned shorter = rest.len ? pathmapNodeValuesUpTo(n, rest.len - 1) : 0;
@@ -182,7 +182,7 @@ bool pathmapDefrag(struct pathmap **map, sds *cursor, size_t budget, zmoveFn *mo
     sdsfree(*cursor);
     *cursor = NULL;
     if (it.depth) {
-        pathmapWalkExtend(&it, pathmapWalkTop(&it)->node->label);
+        pathmapWalkExtend(&it, pathmapWalkTop(&it)->node->run);
         *cursor = sdsnewstr(sdsview(it.path));
     }
     pathmapStop(&it);
@@ -194,10 +194,10 @@ bool pathmapDefrag(struct pathmap **map, sds *cursor, size_t budget, zmoveFn *mo
 static void pathmapCheckValues(const struct pathmapNode *n, bool root) {
     const uint16_t *ends = pathmapNodeEnds(n);
     for (unsigned i = 0; i < n->values; i++) {
-        serverAssert(pathmapNodeValues(n)[i] && ends[i] <= n->label);
+        serverAssert(pathmapNodeValues(n)[i] && ends[i] <= n->run);
         serverAssert(i ? ends[i] > ends[i - 1] : ends[i] > 0 || root);
     }
-    serverAssert(n->children || (n->values && ends[n->values - 1] == n->label));
+    serverAssert(n->children || (n->values && ends[n->values - 1] == n->run));
 }
 
 static void pathmapCheckNode(void *priv, struct pathmapNode *n) {
@@ -205,14 +205,14 @@ static void pathmapCheckNode(void *priv, struct pathmapNode *n) {
     sum->count += n->values;
     sum->nodes++;
     sum->memory += zmallocSize(n);
-    serverAssert(n->label <= PATHMAP_RUN_MAX && n->children <= 256 && (n->label || n == sum->root));
+    serverAssert(n->run <= PATHMAP_RUN_MAX && n->children <= 256 && (n->run || n == sum->root));
     pathmapCheckValues(n, n == sum->root);
     for (unsigned i = 0; i < n->children; i++) {
         struct pathmapNode **slot = pathmapNodeSlots(n) + i;
         uint8_t byte = (uint8_t)*pathmapNodeBytes(*slot);
         serverAssert(pathmapNodeFindChild(n, byte) == slot && pathmapNodeRank(n, byte) == i);
         serverAssert(!i || (uint8_t)*pathmapNodeBytes(slot[-1]) < byte);
-        serverAssert(n->children > 1 || !pathmapNodeFits(n, (*slot)->label, (*slot)->values));
+        serverAssert(n->children > 1 || !pathmapNodeFits(n, (*slot)->run, (*slot)->values));
     }
 }
 
