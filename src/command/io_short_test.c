@@ -54,6 +54,7 @@ static void shortAndFullRequestsAreEqual(void **state) {
         "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n",
         "*4\r\n$4\r\nZADD\r\n$1\r\nz\r\n$1\r\n1\r\n$1\r\nm\r\n",
         "*4\r\n$4\r\nZADD\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n",
+        "*4\r\n$5\r\nPHGET\r\n$1\r\nk\r\n$3\r\na/b\r\n$1\r\nf\r\n",
         "*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$2\r\nEX\r\n$2\r\n10\r\n",
         "*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n",
         "*2\r\n$3\r\nset\r\n$5\r\nwrong\r\n",

@@ -131,11 +131,25 @@ static void keysAndMembersAreHashed(void **state) {
     assert_null(r.prefetch.member.ptr);
 }
 
+/* A path is noted without being hashed. */
+static void pathsAreNoted(void **state) {
+    (void)state;
+    struct str argv[] = {STR("PHGET"), STR("key"), STR("path"), STR("field")};
+    struct keyHint key_hashes[REQUEST_KEY_HASHES_MAX];
+    struct request r = {.argv = argv, .argc = 4, .cmd = commandLookup(argv, 4)};
+    assert_int_equal(requestHashKeys(&r, key_hashes, REQUEST_KEY_HASHES_MAX), 1);
+    assert_int_equal(r.prefetch.parts, PREFETCH_PATH);
+    assert_ptr_equal(r.prefetch.member.ptr, argv[2].ptr);
+    r.argc = 3;
+    assert_int_equal(requestHashKeys(&r, key_hashes, REQUEST_KEY_HASHES_MAX), 0);
+    assert_null(r.prefetch.member.ptr);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copyViewsOnlyItsOwnBytes), cmocka_unit_test(bigArgumentIsTakenOnce),
         cmocka_unit_test(requestIsEncodedAsItCame), cmocka_unit_test(queueKeepsItsOrder),
-        cmocka_unit_test(keysAndMembersAreHashed),
+        cmocka_unit_test(keysAndMembersAreHashed),  cmocka_unit_test(pathsAreNoted),
     };
     return cmocka_run_group_tests(tests, registerCommandsOfTests, NULL);
 }

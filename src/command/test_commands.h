@@ -20,6 +20,7 @@ static int registerCommandsOfTests(void **state) {
          .key_specs = one_key,
          .key_spec_count = 1,
          .prefetch = PREFETCH_NEW_MEMBER | PREFETCH_SCORE},
+        {.name = "phget", .arity = -4, .key_specs = one_key, .key_spec_count = 1, .prefetch = PREFETCH_PATH},
         {.name = "mget", .arity = -2, .key_specs = all_keys, .key_spec_count = 1},
         {0},
     };

@@ -86,10 +86,10 @@ struct objectType {
     struct hashtable *(*table)(const struct object *o);
     /* Appends this type's fields of DEBUG OBJECT ("ql_nodes:3 "). May be NULL. */
     sds (*debugInfo)(const struct object *o, sds s);
-    /* For a type that keeps track of its values (hash: those with fields that expire). onAdded: the value has
-     * come into a keyspace under this object's key (added, renamed, written over another). onRemoved: it is
-     * about to leave (deleted, unlinked, overwritten). onAllRemoved: all values of the keyspace are about to
-     * leave at once. Each may be NULL. */
+    /* For a type that keeps track of its values, in keyspace.kept (hash: those with fields that expire).
+     * onAdded: the value has come into a keyspace under this object's key (added, renamed, written over
+     * another). onRemoved: it is about to leave (deleted, unlinked, overwritten). onAllRemoved: all values of
+     * the keyspace are about to leave at once. Each may be NULL. */
     void (*onAdded)(struct keyspace *ks, const struct object *o);
     void (*onRemoved)(struct keyspace *ks, const struct object *o);
     void (*onAllRemoved)(struct keyspace *ks);

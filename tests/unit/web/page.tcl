@@ -52,17 +52,17 @@ with_web {} {
         if {[auto_execok python3] eq {}} { skip "no python3" }
         r flushall
         for {set i 0} {$i < 500} {incr i} { r set s:$i [string repeat x [expr {$i + 1}]] }
-        for {set i 0} {$i < 50} {incr i} { r hset h:$i f v; r sadd set:$i a b; r rpush l:$i a; r zadd z:$i 1 a; r xadd x:$i * a b }
+        for {set i 0} {$i < 50} {incr i} { r hset h:$i f v; r sadd set:$i a b; r rpush l:$i a; r zadd z:$i 1 a; r xadd x:$i * a b; r phset p:$i a FIELDS 1 f v }
         r set big [string repeat x 100000]
         after 6500
         web_body /api/stats
         wait_for_condition 50 100 {[json_says [web_body /api/stats] "d\['survey']\['whole']"]} else { fail "it does not end" }
         set json [web_body /api/stats]
-        assert_equal 751 [json_says $json "d\['survey']\['seen']"]
-        assert_equal "hash 50 list 50 set 50 stream 50 string 501 zset 50" [json_says $json "' '.join(sorted(f\"{t\['type']} {t\['keys']}\" for t in d\['survey']\['types']))"]
+        assert_equal 801 [json_says $json "d\['survey']\['seen']"]
+        assert_equal "hash 50 list 50 pathhash 50 set 50 stream 50 string 501 zset 50" [json_says $json "' '.join(sorted(f\"{t\['type']} {t\['keys']}\" for t in d\['survey']\['types']))"]
         assert_equal big [json_says $json "d\['largest']\[0]\['key']"]
         assert_range [json_says $json "d\['largest']\[0]\['bytes']"] 100000 120000
-        assert_equal True [json_says $json "sum(sum(t\['sizes']) for t in d\['survey']\['types']) == 751"]
+        assert_equal True [json_says $json "sum(sum(t\['sizes']) for t in d\['survey']\['types']) == 801"]
     }
 
     test {hot keys are sampled while the page is open} {
