@@ -472,6 +472,8 @@ start_server {tags {pathhash} overrides {save {}}} {
             assert_equal [path_all $key] [path_all copy]
             assert_equal [r debug digest-value $key] [r debug digest-value copy]
             assert_type pathhash copy
+            binary scan [string range [r dump $key] end-9 end-8] su version
+            assert_equal 81 $version "so that no server before 9.2 reads it"
         }
         set payload [r dump k]
         for {set i 0} {$i < [string length $payload]} {incr i 7} {
