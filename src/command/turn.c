@@ -86,6 +86,8 @@ struct fetch {
 struct turn {
     struct list members;
     struct listNode *parsing;
+    struct listNode
+        *first_other;         /* while a priority client is parsed: the first member behind it that is none */
     struct listNode *stop_at; /* where the parsing of priority clients' input ends; NULL: of all */
     uint64_t priority_due;    /* ticks at which priority connections are polled; 0: never */
 
@@ -143,18 +145,35 @@ static bool turnClientRunnable(const struct client *c) {
 
 /* ---- Membership ---- */
 
+static bool turnParsesPriority(const struct turn *r) {
+    return r->parsing && listEntry(r->parsing, struct client, turn_node)->priority;
+}
+
+/* Inserts a priority client behind those that wait already and in front of all other members that wait. */
+static __attribute__((noinline, cold)) void turnInsertPriority(struct turn *r, struct client *c) {
+    if (!r->parsing)
+        r->first_other = NULL;
+    else if (!turnParsesPriority(r))
+        r->first_other = r->parsing;
+    if (r->first_other)
+        listInsertBefore(&r->members, r->first_other, &c->turn_node);
+    else
+        listAddTail(&r->members, &c->turn_node);
+    if (r->parsing == r->first_other) r->parsing = &c->turn_node;
+}
+
 static void turnJoin(struct turn *r, struct client *c) {
     if (c->turn == r) return;
     serverAssert(!c->turn);
     if (listLinked(&c->turn_node)) listRemove(&stashed_clients, &c->turn_node);
     c->turn = r;
-    if (__builtin_expect(c->priority && r->parsing, 0)) {
-        listInsertBefore(&r->members, r->parsing, &c->turn_node);
-        r->parsing = &c->turn_node;
+    if (__builtin_expect(c->priority, 0)) {
+        turnInsertPriority(r, c);
         return;
     }
     listAddTail(&r->members, &c->turn_node);
     if (!r->parsing) r->parsing = &c->turn_node;
+    if (!r->first_other) r->first_other = &c->turn_node;
 }
 
 static struct listNode *turnNextMember(const struct turn *r, const struct listNode *node) {
@@ -169,6 +188,8 @@ static void turnLeave(struct client *c) {
     struct turn *r = c->turn;
     if (r->parsing == &c->turn_node) turnAdvanceParsing(r);
     if (__builtin_expect(r->stop_at == &c->turn_node, 0)) r->stop_at = turnNextMember(r, r->stop_at);
+    if (__builtin_expect(r->first_other == &c->turn_node, 0))
+        r->first_other = turnNextMember(r, r->first_other);
     listRemove(&r->members, &c->turn_node);
     c->turn = NULL;
     c->in = NULL;
@@ -861,7 +882,7 @@ static void turnRunBatches(struct turn *r) {
 
 /* Polls priority connections, executes what their clients have sent, and answers it. */
 static __attribute__((noinline, cold)) void turnServePriority(struct turn *r) {
-    if (!r->parsing || listEntry(r->parsing, struct client, turn_node)->priority) return;
+    if (!r->parsing || turnParsesPriority(r)) return;
     uint64_t start = ticksNow(), calls = callstats.ticks, commands = turn_stats.commands;
     r->priority_due = 0;
     r->stop_at = r->parsing;
