@@ -63,9 +63,9 @@ enum streamRead {
     STREAM_BAD    /* refused: streamReaderError */
 };
 struct streamReader;
+enum streamDetected { STREAM_IS_PLAIN, STREAM_MAY_BE_COMPRESSED, STREAM_IS_COMPRESSED };
 /* Returns whether these first n bytes begin an envelope; too few may leave it open. Nothing else that a
  * server stores or sends begins with its tag. */
-enum streamDetected { STREAM_IS_PLAIN, STREAM_MAY_BE_COMPRESSED, STREAM_IS_COMPRESSED };
 enum streamDetected streamDetect(const char *p, size_t n);
 /* The reader expects the envelope first, with this kind. */
 struct streamReader *streamReaderNew(enum streamKind kind);
