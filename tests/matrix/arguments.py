@@ -39,6 +39,7 @@ PAYLOAD = bytes.fromhex("00c00a0b000740ea36f3318a32")  # what DUMP answers for t
 KEYS_OF_GROUP = {
     "string": ["string", "text", "ttl"], "list": ["list", "list2"], "set": ["set", "set2"], "sorted-set": ["zset", "zset2"],
     "hash": ["hash", "hash2"], "stream": ["stream"], "geo": ["geo"], "hyperloglog": ["hll"], "bitmap": ["bits", "string"],
+    "pathhash": ["paths", "paths2"],  # newer.py makes them
 }
 ALL_KEYS = sorted({words[1].removeprefix(PREFIX) for words in FIXTURES if words[1].startswith(PREFIX)} - {"old"})
 STREAM_IDS = ["1-1", "2-1", "1-0", "5-5", "0"]
@@ -112,15 +113,17 @@ WHOLE = {
     "clusterscan": ["0", "0 COUNT 10", "0 SLOT {slot}", "x", "0-{t}-0", "0 nothing"],
     "bgsave": ["", "SCHEDULE", "CANCEL", "nothing"],
     "object|freq": ["{t}string", "{t}gone"],
+    "acl|setrole": ["new", "new ~* +@all", "new +nothing", "new on", "new ~* ~{t}", "new (+get ~x)"],
+    "acl|delrole": ["nobody", "new", "nobody new"],
 }
 WHOLE["restore-asking"] = WHOLE["restore"]
 
 
 class Picker:
-    """Draws the values of one case."""
+    """Draws the values of one case. Optional arguments for which `prefer` holds are always there; `keys` are the keys to take."""
 
-    def __init__(self, name, group, rng, plain):
-        self.name, self.group, self.rng, self.plain = name, group, rng, plain
+    def __init__(self, name, group, rng, plain, prefer, keys):
+        self.name, self.group, self.rng, self.plain, self.prefer, self.keys = name, group, rng, plain, prefer, keys
         self.count = None  # how many of the next repeated argument there must be
         self.keys_were = 1
 
@@ -129,6 +132,8 @@ class Picker:
         return values[0] if self.plain else self.rng.choice(values)
 
     def key(self, destination=False):
+        if self.keys:
+            return self.keys[0]
         of_group = KEYS_OF_GROUP.get(self.group, ALL_KEYS)
         if destination:
             return PREFIX + self.one("gone", "gone2", *of_group)
@@ -147,7 +152,11 @@ def repeated(name):
 
 
 GENERATORS = {
-    "numkeys": repeated("numkeys"), "numfields": repeated("numfields"),
+    "numkeys": repeated("numkeys"), "numfields": repeated("numfields"), "numids": repeated("numids"),
+    "path": lambda p: p.one("/a", "/a/b", "/new", ""), "query": lambda p: p.one("/a/b/c", "/a", "", "x"), "prefix": lambda p: p.one("/a", "/a/", "", "x"),
+    "phscan cursor": lambda p: p.one("0", "1:2f61", "1:", "x"), "max-path-bytes": lambda p: p.one("4", "2", "0", "-1"),
+    "lbound": lambda p: p.one("0", "-5", "100", "x"), "ubound": lambda p: p.one("100", "11", "0", "x"), "byfloat": lambda p: p.one("1.5", "-2", "inf"),
+    "delex value": lambda p: p.one("10", "other"), "exec value": lambda p: p.one("10", "other"), "exec nx": lambda p: p.key(), "exec xx": lambda p: p.key(), "rolename": lambda p: p.one("nobody", "new"),
     "timeout": lambda p: p.one("0", "0", "-1", "x"),
     "block": lambda p: "0", "cursor": lambda p: p.one("0", "0", "5", "x"),
     "xread id": lambda p: p.one("0", "$", "1-1", "+", "x"), "xreadgroup id": lambda p: p.one(">", "0", "1-1", "x"),
@@ -211,7 +220,7 @@ def render_once(pick, argument):
     if kind == "pure-token":
         return []
     if kind == "oneof":
-        chosen = pick.one(*argument["arguments"])
+        chosen = pick.one(*([a for a in argument["arguments"] if pick.prefer(a)] or argument["arguments"]))
         return render(pick, dict(chosen, flags=[f for f in chosen.get("flags", []) if f != "optional"]))
     if kind == "block":
         return render_all(pick, argument["arguments"])
@@ -222,7 +231,7 @@ def render(pick, argument):
     """The words of an argument, as often as it occurs."""
     flags = argument.get("flags", [])
     needed, pick_count = pick.count if "multiple" in flags else None, None
-    if "optional" in flags and needed is None and (pick.plain or pick.rng.random() < 0.6):
+    if "optional" in flags and needed is None and not pick.prefer(argument) and (pick.plain or pick.rng.random() < 0.6):
         return []
     times = 1
     if "multiple" in flags:
@@ -276,10 +285,10 @@ class Case:
         return "%s:%d" % (self.name, self.number)
 
 
-def make_case(seed, name, fact, number):
-    """Case `number` of the command `name`; `fact` is its entry of COMMAND DOCS."""
+def make_case(seed, name, fact, number, prefer=lambda argument: False, keys=()):
+    """Case `number` of the command `name`; `fact` is its entry of COMMAND DOCS. Picker explains `prefer` and `keys`."""
     rng = random.Random("%s/%s/%d" % (seed, name, number))
-    pick = Picker(name, fact["group"], rng, plain=number == 0)
+    pick = Picker(name, fact["group"], rng, number == 0, prefer, keys)
     words = name.upper().split("|")
     start = len(words)
     if name in WHOLE:
@@ -302,6 +311,11 @@ def commands_of(docs):
         else:
             found[name] = fact
     return found
+
+
+def infos_of(commands):
+    """The entries of a reply to COMMAND, those of subcommands among them."""
+    return [entry for command in commands for entry in [command, *infos_of(command[9])]]
 
 
 def dictionary(reply):

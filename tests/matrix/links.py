@@ -10,7 +10,7 @@ FILLER = 4000
 
 class Replica(State):
     """Its link is up; the dataset comes from its primary."""
-    name = "replica"
+    name, mirrors = "replica", False
     primary_settings = {}
 
     def build(self, side):
@@ -194,7 +194,7 @@ class LoadingSwapdb(LoadingSync):
 
 class Failover(State):
     """Waiting for a replica that does not answer; writes are paused."""
-    name = "failover"
+    name, mirrors = "failover", False
 
     def hold(self, side):
         side.must("FAILOVER")

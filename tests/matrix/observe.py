@@ -214,6 +214,21 @@ def reply_class(reply, depth=0):
     return kind.decode()
 
 
+def contents(client):
+    """{database and key: a digest of its value and expiry} of a server, without the key that expires."""
+    found = {}
+    for database in ("9", "1", "0"):
+        client.call("SELECT", database)
+        keys = [item[1] for item in client.call("KEYS", "*")[1] if not item[1].endswith(b"old")]
+        found.update({"%s %s" % (database, normal(key)): digest[1] for key, digest in zip(keys, client.call("DEBUG", "DIGEST-VALUE", *keys)[1])} if keys else {})
+    return found
+
+
+def difference(one, other):
+    """`same`, or the keys of two contents that differ."""
+    return "same" if one == other else [key for key in sorted(set(one) | set(other)) if one.get(key) != other.get(key)]
+
+
 def fields_of(text):
     return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 

@@ -10,7 +10,7 @@ MINE, OTHERS, NOBODYS = "{a}", "{b}", "{n}"
 
 class Cluster(State):
     """The slot is the node's own."""
-    name, tag, replicas = "cluster-mine", MINE, 0
+    name, tag, replicas, mirrors = "cluster-mine", MINE, 0, False
     cluster_settings = {"cluster-enabled": "yes", "cluster-require-full-coverage": "no", "cluster-databases": "16"}
 
     def start_node(self, side):
@@ -59,8 +59,8 @@ class ClusterDatabase(Cluster):
 class NotFilled(Cluster):
     """The keys are in a slot that is not served here, so there is no dataset in it."""
 
-    def dataset(self, side):
-        return [[word.replace("{t}", MINE) for word in words] for words in super().dataset(type("Tag", (), {"tag": "{t}"}))]
+    def data_tag(self, side):
+        return MINE
 
     def prepare(self, side):
         side.tag = MINE
@@ -106,8 +106,8 @@ class Importing(NotFilled):
     """The slot belongs to another node, and keys of it are here. The client does not send ASKING."""
     name, tag, follows = "cluster-importing", OTHERS, False
 
-    def dataset(self, side):
-        return [[word.replace("{t}", OTHERS) for word in words] for words in State.dataset(self, type("Tag", (), {"tag": "{t}"}))]
+    def data_tag(self, side):
+        return OTHERS
 
     def fill(self, side):
         side.must("CLUSTER", "SETSLOT", slot_of(OTHERS), "IMPORTING", side.peer_id)

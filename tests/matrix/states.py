@@ -27,11 +27,12 @@ for folder in ("replication", "differential"):
 from nodes import Failed, Node, SETTINGS, wait_until
 from resp import encode
 from arguments import ALL_KEYS, FIXTURES, LIBRARY, PAYLOAD, PREFIX
-from observe import CLOSED, EVENTS, GAUGES, NOTHING, Client, Follower, counted, fields_of, normal, reply_class
+from newer import fixtures
+from observe import CLOSED, EVENTS, GAUGES, NOTHING, Client, Follower, contents, counted, difference, fields_of, normal, reply_class
 
 GONE = "the state has ended"
 PATIENCE_S = 0.015  # until the server is asked whether it has seen the command
-DATA_GROUPS = {"string", "list", "set", "sorted-set", "hash", "stream", "geo", "hyperloglog", "bitmap"}
+DATA_GROUPS = {"string", "list", "set", "sorted-set", "hash", "stream", "geo", "hyperloglog", "bitmap", "pathhash"}
 QUIET = {"repl-timeout": "3600", "repl-ping-replica-period": "3600", "notify-keyspace-events": EVENTS, "enable-module-command": "yes",
          "busy-reply-threshold": "1", "shutdown-timeout": "0", "latency-tracking": "no", "repl-diskless-sync": "no",
          "cluster-node-timeout": "60000", "stop-writes-on-bgsave-error": "yes", "enable-debug-command": "yes", "slowlog-log-slower-than": "-1"}
@@ -57,6 +58,8 @@ class Side:
         self.kind, self.program, self.ports = kind, program, ports
         self.nodes, self.node, self.admin, self.events, self.follower = [], None, None, None, None
         self.words, self.tag, self.facts = {}, "{t}", None
+        self.newer = False  # the commands that follow are those of newer.py
+        self.mirror = None  # a client of a replica that has the data
 
     def start(self, settings=None):
         node = MatrixNode(self.kind, self.program, self.ports.take(), settings)
@@ -92,14 +95,14 @@ class Side:
     def stop(self):
         """Returns what the servers' logs complain of."""
         complaints = []
-        for client in (self.admin, self.events, self.follower and self.follower.client):
+        for client in (self.admin, self.events, self.mirror, self.follower and self.follower.client):
             if client:
                 client.close()
         for node in self.nodes:
             if node.alive():
                 node.process.send_signal(signal.SIGCONT)
             complaints.append(node.remove())
-        self.nodes, self.node, self.admin, self.events, self.follower, self.facts = [], None, None, None, None, None
+        self.nodes, self.node, self.admin, self.events, self.follower, self.facts, self.mirror = [], None, None, None, None, None, None
         return [text for text in complaints if text]
 
     # ---- Observers ----
@@ -114,6 +117,19 @@ class Side:
             # FLUSHALL would kill the child, and the link with it.
             wait_until("the child has ended", lambda: self.info()["rdb_bgsave_in_progress"] == "0", pause_s=0.002)
             self.follower.start_stream()
+
+    def start_mirror(self):
+        node = self.start()
+        node.follow(self.node)
+        node.wait_linked()
+        wait_until("the child has ended", lambda: self.info()["rdb_bgsave_in_progress"] == "0", pause_s=0.002)
+        self.mirror = Client("127.0.0.1", node.port)
+
+    def compare_with_mirror(self):
+        """`same`, or the keys that differ here and in the replica."""
+        offset = self.info()["master_repl_offset"]
+        wait_until("the replica has all", lambda: fields_of(self.mirror.call("INFO", "replication")[1].decode())["master_repl_offset"] == offset, pause_s=0.001)
+        return difference(contents(self.admin), contents(self.mirror))
 
     def ask(self, *words):
         reply = self.admin.call(*words)
@@ -184,6 +200,8 @@ class State:
     settings = {}
     follows = True     # the server takes a replica in this state
     looks = True       # keyspace events can be seen
+    mirrors = True     # a second replica does not end the state, and gets all that the server changes
+    newer_only = False # for the commands of newer.py alone
     tag = "{t}"
     resp = 2
     sampled = True     # it is in the sample of `make test`
@@ -203,16 +221,27 @@ class State:
         side.look_on(self.follows)
         side.facts = self.fingerprint(side)
 
+    def start_newer(self, side):
+        """Before the first command of newer.py."""
+        side.newer = True
+        self.refill(side)
+        if side.kind == "ours" and self.follows and self.mirrors:
+            side.start_mirror()
+
     # ---- The dataset ----
 
+    def data_tag(self, side):
+        return side.tag
+
     def dataset(self, side):
-        return [[word.replace(PREFIX, side.tag) for word in words] for words in FIXTURES]
+        return [[word.replace(PREFIX, self.data_tag(side)) for word in words] for words in FIXTURES + fixtures(side)]
 
     def fill(self, side):
+        dataset = self.dataset(side)
         for words in (("FLUSHALL",), ("FUNCTION", "FLUSH"), ("SCRIPT", "FLUSH"), ("DEBUG", "SET-ACTIVE-EXPIRE", "0"), ("FUNCTION", "LOAD", LIBRARY),
-                      ("SCRIPT", "LOAD", "return 1"), *self.dataset(side)):
+                      ("SCRIPT", "LOAD", "return 1"), *dataset):
             side.admin.send(words)
-        for _ in range(6 + len(FIXTURES)):
+        for _ in range(6 + len(dataset)):
             reply = side.admin.next()
             if reply[0] == b"-" or reply in (CLOSED, NOTHING):
                 raise Broken("the dataset: %r" % (reply,))
@@ -256,7 +285,7 @@ class State:
         if facts["users"] != side.facts["users"]:
             for line in facts["users"]:
                 if line.split()[1] != b"default":
-                    side.ask("ACL", "DELUSER", line.split()[1])
+                    side.ask("ACL", "DELUSER" if line.startswith(b"user") else "DELROLE", line.split()[1])
             for line in side.facts["users"]:
                 side.ask("ACL", "SETUSER", line.split()[1], "reset", *line.split()[2:])
         if facts["role"] != side.facts["role"] and b"slave" not in side.facts["role"].encode():
@@ -341,6 +370,12 @@ def run_case(state, side, case):
     return record
 
 
+def no_case(side):
+    """The record of a side that has nothing to run."""
+    side.dirty, side.broken = False, None
+    return {}
+
+
 def observe(state, side, case, client, record, before):
     if client.closed and case.name == "shutdown":
         time.sleep(0.05)
@@ -362,6 +397,10 @@ def observe(state, side, case, client, record, before):
     if base in ("bgsave", "save", "bgrewriteaof", "debug", "sync", "psync"):
         changes.pop("rdb_changes_since_last_save", None)
     record["counted"] = changes
+    if side.mirror:
+        record["data"] = side.compare_with_mirror()
+    elif state.newer_only and side.kind == "ours":
+        record["data"] = side.reloaded
     record["state"] = {name: gauges.get(name) for name in GAUGES}
     side.dirty = side.dirty or bool(changes.get("rdb_changes_since_last_save"))
 
@@ -541,7 +580,7 @@ def script(name, *caller, sampled=True):
 
 
 class Module(Script):
-    so = None
+    mirrors = False  # the module does not ask for propagation
 
     def build(self, side):
         super().build(side)
@@ -593,7 +632,7 @@ def user(name, *rules):
 
 
 class Unauthenticated(State):
-    name = "user-none"
+    name, mirrors = "user-none", False
 
     def build(self, side):
         super().build(side)
@@ -636,6 +675,7 @@ def configured(name, on, off, **more):
 
 
 class Misconf(Configured):
+    mirrors = False  # a replica's PING is refused, too
     name, on, off, settings = "misconf", {"save": "3600 1000000"}, {"save": ""}, {"dbfilename": "occupied", "repl-diskless-sync": "yes"}
 
     def build(self, side):
@@ -759,7 +799,7 @@ class BusyMulti(Busy):
 
 
 class BusyFunction(Busy):
-    name = "busy-function"
+    name, mirrors = "busy-function", False  # each case loads a function, a change without an event
 
     def begin(self, side):
         code = "#!lua name=busy\nserver.register_function('busy', function(KEYS) %s end)" % Busy.script
@@ -891,6 +931,20 @@ class ReplayedMulti(Replayed):
         return [("MULTI",), words, ("EXEC",)]
 
 
+class Reloaded(State):
+    """The data is loaded from the server's own append-only file after the command, and must be the same."""
+    name, newer_only, follows, looks = "aof-reload", True, False, False
+    settings = {"appendonly": "yes", "appendfsync": "no", "auto-aof-rewrite-percentage": "0"}
+
+    def exchange(self, side, client, words):
+        replies = super().exchange(side, client, words)
+        if side.kind == "ours":
+            before = contents(side.admin)
+            side.must("DEBUG", "LOADAOF")
+            side.reloaded = difference(before, contents(side.admin))
+        return replies
+
+
 def all_states():
     import links
     import slots
@@ -918,5 +972,5 @@ def all_states():
     modules = [module_call(letters) for letters in ("-", "E", "CE", "SE", "WE", "SCE")]
     own = [State, Resp3, Threads, Database, Multi, MultiOld, Watch, Watching, Subscribed2, Subscribed3, Tracking, NoTouch, Behind, Bystanders, *scripts, *modules,
            *users, Unauthenticated, *refused, Paused, PausedMulti, PausedAll, Busy, BusyWrite, BusyMulti, BusyFunction, LoadingRdb, LoadingAof,
-           Replayed, ReplayedMulti]
+           Replayed, ReplayedMulti, Reloaded]
     return own + links.states() + slots.states()

@@ -250,6 +250,16 @@ beside_modules {events} {overrides {save {}}} {
         assert_match {new 16384 s db 0} [lindex [both_log] 0]
     }
 
+    test {events of path hashes reach modules (9.2 §10)} {
+        fresh
+        r [at ours] events.listen 32768
+        r [at ours] phset paths /a FIELDS 1 f v
+        r [at ours] phdel paths /a
+        assert_equal {{phset 32768 paths db 0} {phdel 32768 paths db 0}} [lsearch -all -inline [r [at ours] events.log] ph*]
+        r [at ours] del paths
+        fresh
+    }
+
     test {GetNotifyKeyspaceEvents returns the classes of the directive} {
         fresh
         both events.classes
