@@ -116,8 +116,10 @@ static sds clusterInfoCluster(sds s) {
 static sds clusterInfoSection(sds s) {
     return cluster_enabled ? clusterInfoText(s) : s;
 }
+/* A Sentinel knows no nodes, not even itself. */
 size_t clusterConnections(void) {
-    return cluster_enabled ? 2 * ((size_t)clusterTopology()->count - 1) : 0;
+    size_t nodes = (size_t)clusterTopology()->count;
+    return nodes ? 2 * (nodes - 1) : 0;
 }
 static sds clusterInfoClients(sds s) {
     return infoField(s, "cluster_connections:%zu", clusterConnections());

@@ -461,7 +461,8 @@ static const struct connType proxy_type = {
 static bool ioClientCanOffload(const struct client *c) {
     const uint32_t stays = CLIENT_OFFLOADED | CLIENT_FAKE | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY |
                            CLIENT_REPLICA | CLIENT_PRIMARY | CLIENT_EXECUTING;
-    if (!c->conn || c->flags & stays || c->replica || c->priority || (keeps_on_main_thread && keeps_on_main_thread(c)))
+    if (!c->conn || c->flags & stays || c->replica || c->priority ||
+        (keeps_on_main_thread && keeps_on_main_thread(c)))
         return false;
     if (c->turn || listLinked(&c->turn_node) || c->querybuf || c->input_error) return false;
     return respParserIdle(&c->parser) && !c->out.head && !c->conn->write_handler;
