@@ -2,7 +2,7 @@
 /* decoding.h - a connection whose input is a compressed stream (base/compressed_stream.h), decoded as it is
  * read.
  *
- *     owner ── connRead ──▶ streamRead ──▶ raw bytes, RAW_BYTES at most ──▶ the type's read ──▶ socket
+ *     owner ── connRead ──▶ streamRead ──▶ raw bytes, few at once ──▶ the type's read ──▶ socket
  *
  * The peer decides by its first bytes: input that does not begin with an envelope is plain and passes
  * unchanged, and the connection is an ordinary one again. What is written passes unchanged in any case. */
