@@ -79,14 +79,14 @@ start_server [list overrides $limits tags {replication external:skip slow}] {
         set writers [start_writers]
         set flags {}
         set waiting 0
-        assert_equal 1 [read_slowly $f 15 {
+        assert_equal 1 [read_slowly $f 9 {
             foreach line [split [r client list] \n] { if {[regexp {flags=(\S+).*cmd=set} $line - found]} { lappend flags $found } }
             if {[throttling repl_throttle_current_clients debug] > 0} { incr waiting }
         }]
         set from [sets_run]
-        assert_equal 1 [read_slowly $f 5]
+        assert_equal 1 [read_slowly $f 4]
         set to [sets_run]
-        assert_range [expr {($to - $from) / 5}] 300 2000
+        assert_range [expr {($to - $from) / 4}] 300 2000
         assert_equal [list 1 $full] [list [s connected_slaves] [s sync_full]]
         assert {"h" in $flags} $flags
         assert_morethan $waiting 0
@@ -134,7 +134,7 @@ start_server [list overrides $limits tags {replication external:skip slow}] {
         set f [follower_connect]
         follower_sync $f
         set writers [start_writers]
-        assert_equal 1 [read_slowly $f 5]
+        assert_equal 1 [read_slowly $f 4]
         wait_for_condition 100 50 {[throttling repl_throttle_current_clients debug] > 0} else { fail "nobody waits" }
         config_set repl-throttling-enabled no
         wait_for_condition 100 50 {[throttling repl_throttle_current_clients debug] == 0} else { fail "clients still wait" }
