@@ -130,6 +130,19 @@ start_server [list overrides $limits tags {replication external:skip slow}] {
         $f close
     }
 
+    test {while it throttles, a replica above the soft limit is excused} {
+        set f [follower_connect]
+        follower_sync $f
+        set closed [s client_output_buffer_limit_disconnections]
+        set writers [start_writers]
+        after 5000
+        assert_morethan [s mem_clients_slaves] 8388608
+        assert_equal [list 1 $closed] [list [s connected_slaves] [s client_output_buffer_limit_disconnections]]
+        stop_writers $writers
+        $f close
+        wait_for_condition 100 100 {[throttling repl_throttle_rate] eq "-1.00"} else { fail [throttling repl_throttle_rate] }
+    }
+
     test {a switch to no wakes all clients that wait} {
         set f [follower_connect]
         follower_sync $f
