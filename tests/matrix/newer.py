@@ -50,14 +50,15 @@ def signature(fact):
 
 def twin_name(name, ours, theirs):
     """The old command of the same signature whose name is most similar, or None."""
-    equal = [old for old in theirs if old in ours and old not in NO_TWINS and signature(theirs[old]) == signature(ours[name]) and ("|" in old) == ("|" in name)]
+    wanted = signature(ours[name])
+    equal = [old for old in theirs if old in ours and old not in NO_TWINS and ("|" in old) == ("|" in name) and signature(theirs[old]) == wanted]
     return max(equal, key=lambda old: (difflib.SequenceMatcher(None, old, name).ratio(), old), default=None)
 
 
 def make_newer_case(seed, name, facts, number):
     """A case of a newer command; `twin` is what the oracle runs meanwhile, or None."""
     case = make_case(seed, name, facts["ours"][name], number, prefer=has_newer)
-    old = twin_name(name, facts["ours"], facts["theirs"])
+    old = facts["twins"][name]
     keys = [word.decode() for word in case.words if word.startswith(PREFIX.encode())]
     case.fact, case.twin = facts["ours"][name], old and make_case(seed, old, facts["theirs"][old], 0, keys=keys[:1])
     return case
@@ -110,10 +111,10 @@ def findings(state, case, ours, theirs):
     return found
 
 
+def twins_of(ours, theirs):
+    """{newer command: the name of its twin, or None}"""
+    return {name: twin_name(name, ours, theirs) for name in sorted(newer_names(ours, theirs))}
+
+
 def all_newer_cases(seed, facts, numbers, wanted):
-    names = newer_names(facts["ours"], facts["theirs"])
-    return [make_newer_case(seed, name, facts, number) for name in sorted(names) if wanted(name) for number in numbers]
-
-
-def list_pairs(facts):
-    return ["newer: %s, beside %s" % (name, twin_name(name, facts["ours"], facts["theirs"])) for name in sorted(newer_names(facts["ours"], facts["theirs"]))]
+    return [make_newer_case(seed, name, facts, number) for name in sorted(facts["twins"]) if wanted(name) for number in numbers]
