@@ -91,6 +91,14 @@ void topKeysCount(struct topKeys *t, struct topKeyId id, struct str key) {
     debugAssert(t->heap[0]->count <= k->count);
 }
 
+/* Rounding down keeps the order of counts, and so the heap. */
+void topKeysHalve(struct topKeys *t) {
+    for (int i = 0; i < t->used; i++) {
+        t->counters[i].count /= 2;
+        t->counters[i].error /= 2;
+    }
+}
+
 /* ---- Ranking ---- */
 
 static int topKeysCompare(const void *x, const void *y) {

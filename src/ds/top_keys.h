@@ -51,6 +51,8 @@ void topKeysInit(struct topKeys *t, int capacity);
 void topKeysFree(struct topKeys *t); /* a zeroed struct is fine */
 /* Counts the key once. O(log capacity). */
 void topKeysCount(struct topKeys *t, struct topKeyId id, struct str key);
+/* Halves all counts and errors, so that recent use counts more. O(n). */
+void topKeysHalve(struct topKeys *t);
 /* Fills ranked, which has room for t->used counters, with all of them, ordered by count - error, the highest
  * first. O(n log n). */
 void topKeysRank(const struct topKeys *t, const struct topKey **ranked);

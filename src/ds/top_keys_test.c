@@ -93,6 +93,29 @@ static void test_zipf_order(void **state) {
     topKeysFree(&t);
 }
 
+/* After halving, a key that is used more now passes one that was used more before. */
+static void test_halving(void **state) {
+    (void)state;
+    struct topKeys t;
+    const struct topKey *ranked[3];
+    topKeysInit(&t, 3);
+    memset(exact, 0, sizeof exact);
+    for (int n = 0; n < 41; n++) testCountNumber(&t, 1);
+    for (int n = 0; n < 15; n++) testCountNumber(&t, 2);
+    testCountNumber(&t, 3);
+    testCountNumber(&t, 4); /* takes the counter of 3 over, with an error of 1 */
+    topKeysHalve(&t);
+    topKeysRank(&t, ranked);
+    assert_int_equal(ranked[0]->count, 20);
+    assert_int_equal(ranked[1]->count, 7);
+    assert_int_equal(ranked[2]->count, 1);
+    assert_int_equal(ranked[2]->error, 0);
+    for (int n = 0; n < 14; n++) testCountNumber(&t, 2);
+    topKeysRank(&t, ranked);
+    assert_int_equal(atoi(ranked[0]->name + 4), 2);
+    topKeysFree(&t);
+}
+
 static void test_names(void **state) {
     (void)state;
     struct topKeys t;
@@ -136,6 +159,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_zipf_order),
+        cmocka_unit_test(test_halving),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_databases_differ),
     };

@@ -9,12 +9,11 @@
 #include "web/watch.h"
 
 #define SKIP_BITS 5 /* bits of a random number: one of about 2^(SKIP_BITS-1) commands is sampled */
-#define KEY_MAX   512
 #define TICK_MS   1000
 #define HALF      5 /* ticks until counts are halved */
 
-static struct webHotKey keys[HOT_KEYS];
-static double seen;
+static struct topKeys keys;
+static uint64_t seen;
 static unsigned skip, ticks;
 static uint64_t
     random_state; /* state of xorshift, which is random enough not to follow the rhythm of pipelines */
@@ -27,25 +26,10 @@ static unsigned hotKeysNextSkip(void) {
     return (unsigned)(random_state >> 20) & ((1u << SKIP_BITS) - 1);
 }
 
-/* Returns the place of the key, which may replace the least used one. */
-static struct webHotKey *hotKeysFindPlace(struct str key, uint64_t hash, int db) {
-    struct webHotKey *least = &keys[0];
-    for (int i = 0; i < HOT_KEYS; i++) {
-        struct webHotKey *k = &keys[i];
-        if (k->key && k->hash == hash && k->db == db && strEq(sdsview(k->key), key)) return k;
-        if (k->count < least->count) least = k;
-    }
-    sdsfree(least->key);
-    least->key = sdsnewstr(key);
-    least->hash = hash;
-    least->db = db;
-    least->error = least->count;
-    return least;
-}
-
+/* Keys whose names would be cut are left out: rights are checked by the whole name. */
 static void hotKeysCount(struct str key, int db) {
-    if (key.len > KEY_MAX) return;
-    hotKeysFindPlace(key, hashBytes(key.ptr, key.len), db)->count++;
+    if (key.len > TOP_KEYS_NAME_MAX) return;
+    topKeysCount(&keys, (struct topKeyId){hashBytes(key.ptr, key.len), (uint32_t)db, (uint32_t)key.len}, key);
     seen++;
 }
 
@@ -64,25 +48,20 @@ static void hotKeysOnCall(struct client *c) {
 
 static void hotKeysTick(void) {
     if (++ticks % HALF) return;
-    for (int i = 0; i < HOT_KEYS; i++) {
-        keys[i].count /= 2;
-        keys[i].error /= 2;
-    }
+    topKeysHalve(&keys);
     seen /= 2;
 }
 
 static void hotKeysStart(void) {
     randomBytes(&random_state, sizeof random_state);
     random_state |= 1;
+    topKeysInit(&keys, HOT_KEYS);
     callHookIdle(hotKeysOnCall, false);
 }
 
 static void hotKeysStop(void) {
     callHookIdle(hotKeysOnCall, true);
-    for (int i = 0; i < HOT_KEYS; i++) {
-        sdsfree(keys[i].key);
-        keys[i] = (struct webHotKey){0};
-    }
+    topKeysFree(&keys);
     seen = 0;
 }
 
@@ -96,7 +75,7 @@ void hotKeysWatch(void) {
     watchKeepRunning(&watch);
 }
 
-const struct webHotKey *hotKeysCurrent(double *count) {
+const struct topKeys *hotKeysCurrent(uint64_t *count) {
     *count = seen;
-    return keys;
+    return &keys;
 }

@@ -114,25 +114,20 @@ static sds statsLargestJson(sds s, const struct survey *survey, const struct acc
     return jsonClose(s, ']');
 }
 
-static int statsCompareHot(const void *a, const void *b) {
-    const struct webHotKey *x = *(const struct webHotKey *const *)a, *y = *(const struct webHotKey *const *)b;
-    double dx = x->count - x->error, dy = y->count - y->error;
-    return dx < dy ? 1 : dx > dy ? -1 : 0;
-}
-
 static sds statsHotJson(sds s, const struct access *access) {
-    double seen;
-    const struct webHotKey *keys = hotKeysCurrent(&seen), *order[HOT_KEYS];
-    for (int i = 0; i < HOT_KEYS; i++) order[i] = &keys[i];
-    qsort(order, HOT_KEYS, sizeof *order, statsCompareHot);
+    uint64_t seen;
+    const struct topKeys *keys = hotKeysCurrent(&seen);
+    const struct topKey *ranked[HOT_KEYS];
+    topKeysRank(keys, ranked);
     s = jsonOpen(jsonName(s, STR("hot")), '[');
-    for (int i = 0, shown = 0; i < HOT_KEYS && shown < HOT_SHOWN; i++) {
-        const struct webHotKey *k = order[i];
-        if (!k->key || k->count - k->error < 1 || !statsMayName(access, k->key, k->db)) continue;
+    for (int i = 0, shown = 0; i < keys->used && shown < HOT_SHOWN; i++) {
+        const struct topKey *k = ranked[i];
+        uint64_t uses = k->count - k->error;
+        if (!uses || !statsMayName(access, k->name, (int)k->id.db)) continue;
         shown++;
-        s = jsonNameString(jsonOpen(s, '{'), "key", sdsview(k->key));
-        s = jsonNameNumber(s, "db", k->db);
-        s = jsonClose(jsonNameNumber(s, "share", (k->count - k->error) / seen), '}');
+        s = jsonNameString(jsonOpen(s, '{'), "key", sdsview(k->name));
+        s = jsonNameNumber(s, "db", (double)k->id.db);
+        s = jsonClose(jsonNameNumber(s, "share", (double)uses / (double)seen), '}');
     }
     return jsonClose(s, ']');
 }
