@@ -9,12 +9,6 @@ namespace eval since_9_1 {
         {script|load} set sismember xackdel xdelex
         zrange zrangebylex zrangebyscore zrevrange zrevrangebylex zrevrangebyscore
     }
-    # Directives that 9.1.2 does not know.
-    variable directives {
-        bgsave-default-method cluster-replica-priority forkless-infrastructure-enabled hotkeys-sampling-percentage
-        hotkeys-top-k hotkeys-window-seconds maxclients-reserved maxmemory-scripts priority-preemptive-poll-interval-us
-        priority-subnets repl-compression repl-throttling-enabled tls-alt-cert-file tls-alt-key-file tls-alt-key-file-pass
-    }
     # Leaves the names of these commands out of a list.
     proc unchanged {names} {
         variable commands
