@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compressed_lz4.c - LZ4 frames, by liblz4. */
+/* compressed_lz4.c - LZ4 frames, by liblz4. Part of compressed_codec.h. */
 #include <lz4frame.h>
 
 #include "base/assert.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compressed_zstd.c - Zstandard frames, by libzstd. */
+/* compressed_zstd.c - Zstandard frames, by libzstd. Part of compressed_codec.h. */
 #include <zstd.h>
 
 #include "base/assert.h"

@@ -157,10 +157,8 @@ static void test_databases_differ(void **state) {
 int main(void) {
     randomSeed(7);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_zipf_order),
-        cmocka_unit_test(test_halving),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_bounds),           cmocka_unit_test(test_zipf_order),
+        cmocka_unit_test(test_halving),          cmocka_unit_test(test_names),
         cmocka_unit_test(test_databases_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
