@@ -5,20 +5,6 @@ source [file join [file dirname [info script]] acl_util.tcl]
 set denied_key "NOPERM No permissions to access a key"
 set denied_channel "NOPERM No permissions to access a channel"
 set denied_db "NOPERM No permissions to access database"
-proc denied_command {user command} { return "NOPERM User $user has no permissions to run the '$command' command" }
-
-# Creates the user again, and a client that is logged in as it.
-proc client_of {user args} {
-    r acl setuser $user reset on >pw {*}$args
-    set c [valkey_client]
-    assert_equal OK [$c auth $user pw]
-    return $c
-}
-
-proc refused {expected script} {
-    if {![catch {uplevel 1 $script} said]} { fail "expected '$expected', got '$said'" }
-    assert_equal $expected $said
-}
 
 start_server {tags {acl external:skip}} {
     test {logging in as a user} {

@@ -2,13 +2,6 @@
 source [file join [file dirname [info script]] .. server server_util.tcl]
 source [file join [file dirname [info script]] acl_util.tcl]
 
-proc write_lines {path args} {
-    set f [open $path w]
-    foreach line $args { puts $f $line }
-    close $f
-    return $path
-}
-
 set hash_of_p 148de9c5a7a44d19e56cd9ae1a554bf67847afb0c58f6e12fa29ac7ddfca9940
 
 # Rules and names with each byte, in each place that accepts a text; selectors that contain what ends a selector or

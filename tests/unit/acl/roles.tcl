@@ -4,25 +4,11 @@ source [file join [file dirname [info script]] acl_util.tcl]
 source -encoding utf-8 $::support/command_facts.tcl
 
 set denied_key "NOPERM No permissions to access a key"
-proc denied_command {user command} { return "NOPERM User $user has no permissions to run the '$command' command" }
 
 proc role_field {role field} { return [dict get [r acl getrole $role] $field] }
 proc role_line {role} { return [lsearch -inline [r acl list] "role $role *"] }
 proc user_line {user} { return [lsearch -inline [r acl list] "user $user *"] }
 proc may {user args} { return [expr {[r acl dryrun $user {*}$args] eq "OK"}] }
-
-# Creates the user again, and a client that is logged in as it.
-proc client_of {user args} {
-    r acl setuser $user reset on >pw {*}$args
-    set c [valkey_client]
-    assert_equal OK [$c auth $user pw]
-    return $c
-}
-
-proc refused {expected script} {
-    if {![catch {uplevel 1 $script} said]} { fail "expected '$expected', got '$said'" }
-    assert_equal $expected $said
-}
 
 proc drop_all {} {
     foreach user [r acl users] { if {$user ne "default"} { r acl deluser $user } }

@@ -3,13 +3,6 @@
 source [file join [file dirname [info script]] .. server server_util.tcl]
 source [file join [file dirname [info script]] acl_util.tcl]
 
-proc write_lines {path args} {
-    set f [open $path w]
-    foreach line $args { puts $f $line }
-    close $f
-    return $path
-}
-
 set default "user default on nopass ~* &* +@all"
 
 # ---- Random roles and users ----------------------------------------------------------------------------------------
