@@ -140,6 +140,11 @@ enum streamDetected streamDetect(const char *p, size_t n) {
     return n < tag ? STREAM_MAY_BE_COMPRESSED : STREAM_IS_COMPRESSED;
 }
 
+enum streamCodec streamEnvelopeCodec(const char *p, size_t n) {
+    bool whole = n >= STREAM_ENVELOPE && streamDetect(p, n) == STREAM_IS_COMPRESSED;
+    return whole ? (enum streamCodec)p[4] : STREAM_PLAIN;
+}
+
 struct streamReader *streamReaderNew(enum streamKind kind) {
     struct streamReader *r = zcalloc(1, sizeof(*r));
     r->kind = kind;

@@ -67,6 +67,9 @@ enum streamDetected { STREAM_IS_PLAIN, STREAM_MAY_BE_COMPRESSED, STREAM_IS_COMPR
 /* Returns whether these first n bytes begin an envelope; too few may leave it open. Nothing else that a
  * server stores or sends begins with its tag. */
 enum streamDetected streamDetect(const char *p, size_t n);
+/* Returns the codec that these first n bytes name, which may be an unknown one, or STREAM_PLAIN when they are
+ * not a whole envelope. */
+enum streamCodec streamEnvelopeCodec(const char *p, size_t n);
 /* The reader expects the envelope first, with this kind. */
 struct streamReader *streamReaderNew(enum streamKind kind);
 /* Decodes from *in to out[0..size). *in is advanced over what was used; *written is how much was decoded,

@@ -35,6 +35,11 @@ static void throttleFill(void) {
     filled_us = now_us;
 }
 
+/* Returns in how many milliseconds there is a whole token. */
+static int64_t throttleNextTokenMs(void) {
+    return (int64_t)((1 - tokens) * 1000 / rate) + 1;
+}
+
 /* ---- Clients that wait ---- */
 
 static void throttleRelease(struct client *c) {
@@ -61,12 +66,11 @@ static int64_t throttleTimer(struct aeEventLoop *el, int64_t id, void *data) {
     if (rate >= 0) throttleFill();
     if (!throttleWake()) return AE_NOMORE;
     timer = id;
-    return (int64_t)((1 - tokens) * 1000 / rate) + 1;
+    return throttleNextTokenMs();
 }
 
 static void throttleWaitForToken(void) {
-    if (!timer)
-        timer = aeCreateTimeEvent(server_el, (int64_t)((1 - tokens) * 1000 / rate) + 1, throttleTimer, NULL);
+    if (!timer) timer = aeCreateTimeEvent(server_el, throttleNextTokenMs(), throttleTimer, NULL);
 }
 
 static void throttleFreeClient(struct client *c) {

@@ -52,7 +52,7 @@ static int apiRdbCheckFile(const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? ENOENT : EIO;
     rioReaderInit(&io, rioSourceFd, &fd, RIO_SIZE_UNKNOWN);
-    if (rdbIsCompressed(&io)) rioReaderStartFrame(&io, STREAM_KIND_RDB);
+    rdbStartFrame(&io);
     bool readable = rioRead(&io, magic, sizeof magic) && rdbMagicReadable(magic);
     rioReaderFree(&io);
     close(fd);

@@ -285,11 +285,8 @@ static bool checkRdbChecksum(struct checker *c) {
 }
 
 static void checkRdbStartFrame(struct checker *c) {
-    c->compressed = rdbIsCompressed(&c->r.io);
-    if (!c->compressed) return;
-    rioReaderStartFrame(&c->r.io, STREAM_KIND_RDB);
-    c->r.io.checksum = false;
-    checkRdbPrint(c, "Logical RDB CRC64 skipped for streaming-compressed input");
+    c->compressed = rdbStartFrame(&c->r.io);
+    if (c->compressed) checkRdbPrint(c, "Logical RDB CRC64 skipped for streaming-compressed input");
 }
 
 static bool checkRdbEndFrame(struct checker *c) {

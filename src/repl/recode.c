@@ -38,17 +38,9 @@ void recodeFree(struct recode *r) {
     zfree(r);
 }
 
-/* The codec is the fifth byte of an envelope. One that is not known is refused by the reader, and an envelope
- * that is not complete by the loader. */
-static enum streamCodec recodeHeadCodec(const struct recode *r) {
-    return sdslen(r->head) >= STREAM_ENVELOPE &&
-                   streamDetect(r->head, sdslen(r->head)) == STREAM_IS_COMPRESSED
-               ? (enum streamCodec)r->head[4]
-               : STREAM_PLAIN;
-}
-
+/* A codec that is not known is refused by the reader, and an envelope that is not complete by the loader. */
 static void recodeStart(struct recode *r) {
-    enum streamCodec from = recodeHeadCodec(r);
+    enum streamCodec from = streamEnvelopeCodec(r->head, sdslen(r->head));
     r->detected = true;
     if (from == r->to) return;
     if (from != STREAM_PLAIN) r->reader = streamReaderNew(STREAM_KIND_RDB);

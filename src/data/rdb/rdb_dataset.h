@@ -81,6 +81,8 @@ struct rdbLoadResult {
 };
 /* Returns whether an envelope comes next, after which the dataset is compressed. */
 bool rdbIsCompressed(struct rioReader *io);
+/* If an envelope comes next, reads on within its frame, without a CRC-64, and returns true. */
+bool rdbStartFrame(struct rioReader *io);
 /* r->io is ready for its first byte, of a dataset or of the envelope of a compressed one, and behind the
  * dataset or its frame in the end. The caller has started loading (command/loading.h), and r->io.progress
  * reports progress. False: r->io.error at r->io.error_offset; some keys may have been loaded. `result` (may

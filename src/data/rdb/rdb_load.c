@@ -415,16 +415,17 @@ bool rdbIsCompressed(struct rioReader *io) {
     return p && streamDetect(p, STREAM_ENVELOPE) == STREAM_IS_COMPRESSED;
 }
 
-static void rdbLoadStartFrame(struct rioReader *io) {
+bool rdbStartFrame(struct rioReader *io) {
+    if (!rdbIsCompressed(io)) return false;
     rioReaderStartFrame(io, STREAM_KIND_RDB);
     io->checksum = false;
-    serverLog(LL_NOTICE, "Logical RDB CRC64 skipped for streaming-compressed input");
+    return true;
 }
 
 static bool rdbLoadReadAll(struct rdbLoader *l) {
     struct rioReader *io = &l->r->io;
     uint8_t opcode;
-    if (rdbIsCompressed(io)) rdbLoadStartFrame(io);
+    if (rdbStartFrame(io)) serverLog(LL_NOTICE, "Logical RDB CRC64 skipped for streaming-compressed input");
     if (!rdbLoadReadMagic(l)) return false;
     if (l->options->accepted) l->options->accepted(l->options->priv);
     for (;;) {

@@ -31,7 +31,7 @@ void payloadOpen(struct hash *h, const void *payload) {
     h->ptr = at + 1;
 }
 
-void payloadFree(void *payload) {
+static void payloadFree(void *payload) {
     struct hash h;
     payloadOpen(&h, payload);
     if (h.encoding == HASH_PACKED)

@@ -39,7 +39,6 @@ size_t pathHashFreeEffort(const struct pathHash *ph);
 /* ---- Payloads ---- */
 /* Opens a payload for reading. */
 void payloadOpen(struct hash *h, const void *payload);
-void payloadFree(void *payload);
 size_t payloadMemory(const void *payload, size_t samples); /* bytes; samples: of its fields, 0: all */
 /* Opens the payload of a path for reading. Returns false when there is no such path. O(length). */
 bool pathHashGet(const struct pathHash *ph, struct str path, struct hash *h);
