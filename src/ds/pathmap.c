@@ -202,6 +202,8 @@ static void **pathmapInsertBelow(struct pathmap *map, struct pathmapNode **slot,
     struct pathmapNode *last;
     if (!(*slot)->children && pathmapNodeFits(*slot, rest.len, 1)) return pathmapNodeExtend(map, slot, rest);
     pathmapNodeAddChild(map, slot, pathmapNewChain(map, rest, NULL, &last));
+    /* The first of several new nodes has no value, so it may fit behind *slot; a single one does not. */
+    if ((*pathmapNodeSlots(*slot))->children) pathmapNodeTidy(map, slot);
     return pathmapNodeValues(last);
 }
 
@@ -329,6 +331,7 @@ struct pathmap *pathmapDetach(struct pathmap *map, struct str prefix) {
     if (stay) { /* shorter paths end in the same run */
         size_t end = pathmapNodeEnds(*way.slot)[stay - 1];
         pathmapNodeSplit(map, way.slot, end);
+        pathmapNodeTidy(map, pathmapNodeSlots(*way.slot)); /* its run is shorter, its only child may fit */
         pathmapWayStays(&way, pathmapNodeSlots(*way.slot), prefix.len - rest.len + end);
     }
     struct pathmapNode *top = pathmapCut(map, &way), *last;

@@ -460,6 +460,40 @@ static void pathmapTestFullRun(void **state) {
     pathmapFree(map, NULL);
 }
 
+/* Builds a map of a path, a longer one, and two that leave that one behind its end; then detaches what begins
+ * with the longer one. */
+static void pathmapTestLimitsOf(char *text, size_t shorter, size_t longer, size_t above) {
+    struct pathmap *map = pathmapNew();
+    pathmapTestPut(map, strN(text, shorter));
+    pathmapCheck(map);
+    pathmapTestPut(map, strN(text, longer));
+    pathmapCheck(map);
+    for (char c = 'x'; c <= 'y'; c++) {
+        char old = text[longer + 1];
+        text[longer + 1] = c;
+        pathmapTestPut(map, strN(text, longer + above));
+        text[longer + 1] = old;
+        pathmapCheck(map);
+    }
+    struct pathmap *taken = pathmapDetach(map, strN(text, longer));
+    pathmapCheck(map);
+    pathmapCheck(taken);
+    assert_int_equal(pathmapCount(map), 1);
+    assert_int_equal(pathmapCount(taken), 3);
+    pathmapFree(map, NULL);
+    pathmapFree(taken, NULL);
+}
+
+/* Runs of nearly the length at which two nodes fit into one, at each place of the tree. */
+static void pathmapTestLimits(void **state) {
+    (void)state;
+    static char text[2 * PATHMAP_RUN_MAX];
+    static const size_t shorter[] = {0, 1, 8, 19, 20, 21, 1000, 2040, 4000};
+    for (size_t s = 0; s < sizeof shorter / sizeof *shorter; s++)
+        for (size_t longer = PATHMAP_RUN_MAX - 60; longer < PATHMAP_RUN_MAX + 60; longer++)
+            for (size_t above = 2; above < 24; above++) pathmapTestLimitsOf(text, shorter[s], longer, above);
+}
+
 #define MEGABYTE ((size_t)1 << 20)
 
 /* Paths of a megabyte, which share nearly all of it; then one for each of their first bytes. */
@@ -683,6 +717,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(pathmapTestModelShort),      cmocka_unit_test(pathmapTestModelWide),
         cmocka_unit_test(pathmapTestModelBlocks),     cmocka_unit_test(pathmapTestModelNested),
         cmocka_unit_test(pathmapTestModelLong),       cmocka_unit_test(pathmapTestDefragChanging),
+        cmocka_unit_test(pathmapTestLimits),
     };
     const char *s = getenv("MODEL_SEED");
     uint64_t seed = s ? strtoull(s, NULL, 10) : randomU64() >> 32;
