@@ -9,7 +9,7 @@ ARG BASE=debian:stable-slim
 FROM ${BASE} AS build
 ARG COMMIT=
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev make pkg-config libjemalloc-dev liblua5.1-0-dev \
-    lua-cjson-dev lua-bitop-dev liblzf-dev liblz4-dev libzstd-dev libedit-dev libssl-dev liburing-dev && \
+    lua-cjson-dev lua-bitop-dev liblzf-dev liblz4-dev libxxhash-dev libzstd-dev libedit-dev libssl-dev liburing-dev && \
     { apt-get install -y --no-install-recommends libllhttp-dev || apt-get install -y --no-install-recommends libhttp-parser-dev; }
 COPY . /src
 RUN cd /src && { [ -z "$COMMIT" ] || echo "$COMMIT" > .commit; } && make -j"$(nproc)" && \
@@ -17,6 +17,7 @@ RUN cd /src && { [ -z "$COMMIT" ] || echo "$COMMIT" > .commit; } && make -j"$(np
     rm -r /out/usr/share /out/usr/include /out/usr/lib /out/etc && \
     install -D -m 644 COPYING -t /out/usr/share/doc/valkey && \
     install -D -m 644 /usr/share/doc/libjemalloc-dev/copyright /out/usr/share/doc/valkey/jemalloc.copyright && \
+    install -D -m 644 /usr/share/doc/libxxhash-dev/copyright /out/usr/share/doc/valkey/xxhash.copyright && \
     install -D packaging/docker/entrypoint packaging/docker/healthcheck -t /out/usr/local/bin && \
     { ldd /out/usr/bin/valkey-server /out/usr/bin/valkey-cli | sed -n 's/.*=> \([^ ]*\).*/\1/p'; ls /usr/lib/*/libssl.so.3; } | sort -u | \
         xargs -n 1 realpath | xargs -n 1 basename | while read -r f; do dpkg -S "*/$f" | cut -d: -f1; done | sort -u > /out/packages

@@ -32,6 +32,7 @@ scripts|pc|lua5.1-cjson|lua-cjson-dev|-|-|-|-
 scripts|pc|lua5.1-bitop|lua-bitop-dev|-|-|-|-
 build|pc|liblzf|liblzf-dev|liblzf-devel|liblzf|liblzf-dev|liblzf
 build|pc|liblz4|liblz4-dev|lz4-devel|lz4|lz4-dev|lz4
+build|pc|libxxhash|libxxhash-dev|xxhash-devel|xxhash|xxhash-dev|xxhash
 build|pc|libedit|libedit-dev|libedit-devel|libedit|libedit-dev|libedit
 tls|pc|openssl|libssl-dev|openssl-devel|openssl|openssl-dev|openssl@3
 uring|pc|liburing|liburing-dev|liburing-devel|liburing|liburing-dev|-

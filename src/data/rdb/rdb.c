@@ -527,6 +527,9 @@ const char *rdbTypeName(int type) {
         "stream-v3",
         "hash-expiring",
         "pathhash",
+        "hash-hashtable-md",
+        "hash-listpack-md",
+        "stream-v4",
     };
     return type >= 0 && type < RDB_TYPES ? names[type] : "";
 }

@@ -13,6 +13,9 @@
  * little endian. (The format is that of Valkey 8.1, RDB version 11. Version 80 adds RDB_TYPE_HASH_EXPIRING
  * and version 81 RDB_TYPE_PATH_HASH.)
  *
+ * After version 11 the formats of Redis and Valkey are different ones: 12 to 79 are Redis's, from 80 on they
+ * are Valkey's. The same type or opcode may mean different things in them (enum rdbType).
+ *
  * Each type encodes and decodes its own values (save and load of struct objectType). */
 #pragma once
 
@@ -28,9 +31,15 @@
 #define RDB_VERSION_PATHS    81 /* from Valkey 9.2 on; written when there are path hashes */
 #define RDB_VERSION_LATEST   RDB_VERSION_PATHS
 #define RDB_VERSION_REDIS_7  10 /* the newest that Redis 7.0 reads */
+#define RDB_VERSION_REDIS_74 12 /* of Redis 7.4 to 8.4: hash fields may have an expiry */
+#define RDB_VERSION_REDIS_86 13 /* of Redis 8.6: streams may have idempotence records */
 #define RDB_VERSION_OLDEST   1
 #define RDB_HELD_INLINE      248 /* the longest held string that needs no allocation */
-/* Whether data of this version may be read. Versions 12 to 79 belong to other servers. */
+/* Whether the version belongs to Redis's format, beginning with Redis 7.4. */
+static inline bool rdbVersionIsRedis(int64_t v) {
+    return v > RDB_VERSION && v < RDB_VERSION_EXPIRING;
+}
+/* Whether data of this version may be read. */
 static inline bool rdbVersionReadable(int64_t v) {
     return (v >= RDB_VERSION_OLDEST && v <= RDB_VERSION) ||
            (v >= RDB_VERSION_EXPIRING && v <= RDB_VERSION_LATEST);
@@ -60,6 +69,11 @@ enum rdbType {
     RDB_TYPE_STREAM_LISTPACKS_3 = 21, /* from version 11 on */
     RDB_TYPE_HASH_EXPIRING = 22,      /* from version 80 on */
     RDB_TYPE_PATH_HASH = 23,          /* from version 81 on */
+    /* Redis's own, where 22 and 23 are types of a pre-release version. */
+    RDB_TYPE_REDIS_HASH_EXPIRING = 24, /* from version 12 on */
+    RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING = 25,
+    /* From version 13 on; also written to version 81, for streams that have idempotence records. */
+    RDB_TYPE_STREAM_LISTPACKS_4 = 26,
     RDB_TYPES
 };
 const char *rdbTypeName(int type); /* as the check tool and the log print it */
