@@ -463,6 +463,21 @@ static void reportsGrowOld(void **state) {
     assert_true(sent[BUS_FAIL] > 0);
 }
 
+/* Longer messages end the link at the other side. */
+static void aPayloadThatPeersRefuseIsNotSent(void **state) {
+    (void)state;
+    engineSendPublish(&e, false, STR("channel"), STR("message"), now);
+    int count = sent[BUS_PUBLISH];
+    assert_true(count > 0);
+    for (size_t len = BUS_LENGTH_MAX - BUS_HEADER_LEN; len < (size_t)5 << 30; len *= 2) {
+        engineSendPublish(&e, false, STR("channel"), strN("message", len), now);
+        engineSendPublish(&e, false, strN("channel", len), STR("message"), now);
+        engineModuleSend(&e, NULL, 1, 0, strN("message", len), now);
+    }
+    assert_int_equal(sent[BUS_PUBLISH], count);
+    assert_int_equal(sent[BUS_MODULE], 0);
+}
+
 static void aReportIsTakenBack(void **state) {
     (void)state;
     rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
@@ -814,6 +829,7 @@ int main(void) {
         AS_REPLICA(nobodyIsElectedWhileItsPrimaryIsUp),
         AS_PRIMARY(reportsGrowOld),
         AS_PRIMARY(aReportIsTakenBack),
+        AS_PRIMARY(aPayloadThatPeersRefuseIsNotSent),
         AS_PRIMARY(reportsOfReplicasDoNotCount),
         AS_PRIMARY(aNodeThatAnswersDoesNotFail),
         AS_PRIMARY(oneThatIsSilentIsSuspected),

@@ -174,6 +174,9 @@ struct payload {
     uint8_t module_type;
 };
 
+/* The longest payload: the message has a header and 13 bytes of its own. */
+#define ENGINE_PAYLOAD_MAX (BUS_LENGTH_MAX - BUS_HEADER_LEN - 13)
+
 static sds engineSendAddPayload(sds s, const struct payload *p) {
     s = p->type == BUS_MODULE ? busAddModule(s, p->module, p->module_type, p->message)
                               : busAddPublish(s, p->channel, p->message);
@@ -184,6 +187,11 @@ static sds engineSendAddPayload(sds s, const struct payload *p) {
 /* Sends to the nodes for which `to` is true (NULL: all), or to `only`. Each form is built at most once. */
 static void engineSendPayload(struct engine *e, const struct payload *p,
                               bool (*to)(struct engine *e, struct clusterNode *n), struct clusterNode *only) {
+    if (p->channel.len > ENGINE_PAYLOAD_MAX || p->message.len > ENGINE_PAYLOAD_MAX - p->channel.len) {
+        engineLogLimited(e, LL_WARNING, "A message of %zu bytes is not sent to other nodes: at most %u",
+                         p->channel.len + p->message.len, ENGINE_PAYLOAD_MAX);
+        return;
+    }
     uint16_t light_flag = p->type == BUS_MODULE ? NODE_LIGHT_MODULE : NODE_LIGHT_PUBSUB;
     sds full = NULL, light = NULL;
     topologyForEach(&e->t, n) {
