@@ -5,7 +5,7 @@ The connection that watches speaks RESP3, the one that changes RESP2, or the oth
 """
 import importlib
 
-from compare import ENCODING, EXACT, NESTED
+from compare import ENCODING, EXACT, NESTED, RANDOM
 from stream import NEWER, Command, group_names
 
 LIMITS = {}
@@ -51,7 +51,9 @@ def queue(p, commands):
     if p.chance(0.08):
         commands.insert(p.randint(0, len(commands)), Command(*p.choice(BAD + NEWER_BAD if p.newer else BAD)))
     for c in commands:
-        c.how, c.fixed = EXACT, True
+        c.fixed = True
+        if c.how != RANDOM:  # as one before it may end the transaction
+            c.how = EXACT
     return [Command(b"MULTI"), *commands, end]
 
 
