@@ -47,9 +47,8 @@ static const char *const step_names[] = {
 struct checker {
     struct rdbReader r;
     enum checkRdbStep checkRdbStep;
-    bool foreign; /* Valkey does not write this version */
-    sds key;      /* the key being read; NULL: none */
-    int type;     /* the type of the value being read; -1: none yet */
+    sds key;  /* the key being read; NULL: none */
+    int type; /* the type of the value being read; -1: none yet */
     bool has_expire;
     int64_t expire_ms, now_ms;
     uint64_t keys, expires, expired, functions;
@@ -97,10 +96,9 @@ static bool checkRdbMagic(struct checker *c) {
     bool old_name = magic[0] == 'R';
     if (version < RDB_VERSION_OLDEST || (old_name ? version >= RDB_VERSION_EXPIRING : version <= RDB_VERSION))
         return rioFail(&c->r.io, "Can't handle RDB format version %d", version);
-    c->foreign = version > RDB_VERSION && version < RDB_VERSION_EXPIRING;
     if (!rdbVersionReadable(version))
         checkRdbPrint(c, "RDB version %d is %s: what this version can read of it is checked", version,
-                      c->foreign ? "another product's" : "newer than this server");
+                      rdbVersionIsRedis(version) ? "another product's" : "newer than this server");
     return true;
 }
 
@@ -305,8 +303,6 @@ static bool checkRdbAll(struct checker *c) {
         c->checkRdbStep = AT_TYPE;
         if (!rioReadByte(&c->r.io, &opcode)) return false;
         if (opcode == RDB_OP_EOF) return checkRdbChecksum(c) && checkRdbEndFrame(c);
-        if (c->foreign && opcode == RDB_TYPE_HASH_EXPIRING) /* the number means another type there */
-            return rioFail(&c->r.io, "There is no object type %d", opcode);
         bool ok = opcode < RDB_TYPES ? checkRdbKey(c, opcode) : checkRdbOpcode(c, opcode);
         if (!ok) return false;
     }
@@ -325,7 +321,8 @@ static void checkRdbPrintError(const struct checker *c) {
         printf("[additional info] Reading key '%.*s'\n", (int)sdslen(shown) - 2, shown + 1);
         sdsfree(shown);
     }
-    if (c->type >= 0) printf("[additional info] Reading type %d (%s)\n", c->type, rdbTypeName(c->type));
+    if (c->type >= 0)
+        printf("[additional info] Reading type %d (%s)\n", c->type, rdbTypeName(c->r.version, c->type));
 }
 
 static void checkRdbPrintSummary(const struct checker *c) {

@@ -23,9 +23,10 @@
 
 /* Returns the value as an object, or NULL. piece 0: from memory, else from a stream in pieces of so many
  * bytes. */
-static struct object *exerciseLoad(struct str body, bool deep, size_t piece, enum rdbLoaded *result) {
+static struct object *exerciseLoadVersion(int version, struct str body, bool deep, size_t piece,
+                                          enum rdbLoaded *result) {
     struct rioPieces source = {body, piece};
-    struct rdbReader r = {.version = RDB_VERSION, .deep = deep, .from_client = true};
+    struct rdbReader r = {.version = version, .deep = deep, .from_client = true};
     struct object *o = NULL;
     struct value v;
     uint8_t type;
@@ -40,15 +41,25 @@ static struct object *exerciseLoad(struct str body, bool deep, size_t piece, enu
     return o;
 }
 
-static inline sds exerciseSave(const struct object *o) {
+static inline struct object *exerciseLoad(struct str body, bool deep, size_t piece, enum rdbLoaded *result) {
+    return exerciseLoadVersion(RDB_VERSION_LATEST, body, deep, piece, result);
+}
+
+/* Version 0: ours. */
+static inline sds exerciseSaveVersion(int version, const struct object *o) {
     sds bytes = sdsempty();
     struct rioWriter w;
     rioWriterInit(&w, rioSinkSds, &bytes);
+    w.version = version;
     rioWriteByte(&w, rdbValueType(&w, o));
     rdbWriteValue(&w, o);
     rioFlush(&w);
     rioWriterFree(&w);
     return bytes;
+}
+
+static inline sds exerciseSave(const struct object *o) {
+    return exerciseSaveVersion(0, o);
 }
 
 static inline sds exerciseRewrite(const struct object *o) {
@@ -219,15 +230,15 @@ static void exerciseValue(const struct object *o, uint8_t digest[20]) {
     sdsfree(exerciseRewrite(o));
 }
 
-/* Loads, uses, saves, loads again and compares. */
-static enum rdbLoaded exerciseBytes(struct str body, bool deep, size_t piece) {
+/* Loads, uses, saves in the same family of versions, loads again and compares. */
+static enum rdbLoaded exerciseBytesVersion(int version, struct str body, bool deep, size_t piece) {
     enum rdbLoaded result, again;
     uint8_t digest[20], other[20];
-    struct object *o = exerciseLoad(body, deep, piece, &result);
+    struct object *o = exerciseLoadVersion(version, body, deep, piece, &result);
     if (!o) return result;
     exerciseValue(o, digest);
-    sds bytes = exerciseSave(o);
-    struct object *reloaded = exerciseLoad(sdsview(bytes), deep, 0, &again);
+    sds bytes = exerciseSaveVersion(rdbVersionIsRedis(version) ? version : 0, o);
+    struct object *reloaded = exerciseLoadVersion(version, sdsview(bytes), deep, 0, &again);
     serverAssert(reloaded);
     exerciseValue(reloaded, other);
     serverAssert(memcmp(digest, other, sizeof digest) == 0);
@@ -239,7 +250,12 @@ static enum rdbLoaded exerciseBytes(struct str body, bool deep, size_t piece) {
     return result;
 }
 
-/* ---- For fuzzing: | flags | type | value |, where flags are deep, btree, and how the bytes are read ---- */
+static inline enum rdbLoaded exerciseBytes(struct str body, bool deep, size_t piece) {
+    return exerciseBytesVersion(RDB_VERSION_LATEST, body, deep, piece);
+}
+
+/* ---- For fuzzing: | flags | type | value |, where flags are deep, btree, how the bytes are read (2 bits),
+ * and whether they are Redis's ---- */
 
 static inline enum rdbLoaded exerciseFuzzed(struct str bytes) {
     const char *err;
@@ -247,7 +263,8 @@ static inline enum rdbLoaded exerciseFuzzed(struct str bytes) {
     if (bytes.len < 1) return RDB_FAILED;
     unsigned flags = (unsigned char)bytes.ptr[0];
     configSet("zset-index", flags & 2 ? STR("btree") : STR("skiplist"), &err);
-    return exerciseBytes(strN(bytes.ptr + 1, bytes.len - 1), flags & 1, pieces[flags >> 2 & 3]);
+    return exerciseBytesVersion(flags & 16 ? RDB_VERSION_REDIS_86 : RDB_VERSION_LATEST,
+                                strN(bytes.ptr + 1, bytes.len - 1), flags & 1, pieces[flags >> 2 & 3]);
 }
 
 /* Registers the types and what they need. The caller defines their (empty) tables of commands. */

@@ -30,7 +30,8 @@ RDB_HOOKS(set);
 
 #define HASH_RDB_TYPES                                                                                       \
     (RDB_BIT(RDB_TYPE_HASH) | RDB_BIT(RDB_TYPE_HASH_ZIPMAP) | RDB_BIT(RDB_TYPE_HASH_ZIPLIST) |               \
-     RDB_BIT(RDB_TYPE_HASH_LISTPACK) | RDB_BIT(RDB_TYPE_HASH_EXPIRING))
+     RDB_BIT(RDB_TYPE_HASH_LISTPACK) | RDB_BIT(RDB_TYPE_HASH_EXPIRING) |                                     \
+     RDB_BIT(RDB_TYPE_REDIS_HASH_EXPIRING) | RDB_BIT(RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING))
 RDB_HOOKS(hash);
 /* Reads the number of fields, then the fields with their values and, if `expiring`, their expiry, into a new
  * hash, which the caller owns. Returns false on failure: then there is none. */

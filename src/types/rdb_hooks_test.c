@@ -52,6 +52,11 @@ static struct str rdbHooksTestNameOf(char *buf, size_t size, const char *prefix,
     return strN(buf, (size_t)n);
 }
 
+static sds rdbHooksTestByte(sds s, unsigned b) {
+    char c = (char)b;
+    return sdscatlen(s, &c, 1);
+}
+
 /* ---- One of each ---- */
 
 static struct object *newString(int kind) {
@@ -269,15 +274,8 @@ static void groupsComeBack(void **state) {
 }
 
 static sds saveFor(int version, const struct object *o, uint8_t *type) {
-    sds bytes = sdsempty();
-    struct rioWriter w;
-    rioWriterInit(&w, rioSinkSds, &bytes);
-    w.version = version;
-    *type = rdbValueType(&w, o);
-    rioWriteByte(&w, *type);
-    rdbWriteValue(&w, o);
-    rioFlush(&w);
-    rioWriterFree(&w);
+    sds bytes = exerciseSaveVersion(version, o);
+    *type = (uint8_t)bytes[0];
     return bytes;
 }
 
@@ -320,30 +318,161 @@ static void olderVersionsAreWritten(void **state) {
     objectFree(o);
 }
 
-static void expiredFieldsStayOut(void **state) {
+/* Redis 7.4 to 8.6 have the types up to 21, and hashes with expiry of their own. */
+static void versionsOfRedisAreWritten(void **state) {
     (void)state;
+    static const size_t pieces[] = {0, 1, 7};
+    for (int i = 0; i < SAMPLES; i++) {
+        struct object *o = rdbHooksTestSample(i);
+        uint8_t type, newest;
+        sdsfree(saveFor(0, o, &newest));
+        sds bytes = saveFor(RDB_VERSION_REDIS_74, o, &type);
+        assert_int_equal(type, newest == RDB_TYPE_HASH_EXPIRING ? RDB_TYPE_REDIS_HASH_EXPIRING : newest);
+        assert_int_equal(rdbVersionHas(RDB_VERSION_REDIS_74, type), newest != RDB_TYPE_PATH_HASH);
+        for (int p = 0; p < 3 && newest != RDB_TYPE_PATH_HASH; p++) {
+            enum rdbLoaded result;
+            struct object *back =
+                exerciseLoadVersion(RDB_VERSION_REDIS_74, sdsview(bytes), p % 2, pieces[p], &result);
+            assert_int_equal(result, RDB_LOADED);
+            rdbHooksTestAssertSame(o, back);
+            assert_string_equal(objectTypeOf(o)->encodingName(o), objectTypeOf(back)->encodingName(back));
+            objectFree(back);
+        }
+        sdsfree(bytes);
+        objectFree(o);
+    }
+}
+
+static void typesBelongToVersions(void **state) {
+    (void)state;
+    static const struct {
+        uint8_t type;
+        int has[8]; /* versions, up to 0 */
+    } cases[] = {
+        {RDB_TYPE_HASH_EXPIRING, {80, 81, 82}},
+        {RDB_TYPE_PATH_HASH, {81, 82}},
+        {RDB_TYPE_REDIS_HASH_EXPIRING, {12, 13, 14, 79}},
+        {RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING, {12, 13, 14, 79}},
+        {RDB_TYPE_STREAM_LISTPACKS_4, {13, 14, 79, 81, 82}},
+        {27, {0}},
+    };
+    static const int versions[] = {10, 11, 12, 13, 14, 79, 80, 81, 82};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(rdbVersionHas(0, cases[i].type) && rdbVersionHas(11, RDB_TYPE_STREAM_LISTPACKS_3));
+        const int *next = cases[i].has;
+        for (size_t v = 0; v < sizeof versions / sizeof *versions; v++) {
+            bool has = *next == versions[v];
+            next += has;
+            assert_int_equal(rdbVersionHas(versions[v], cases[i].type), has);
+            assert_int_equal(*rdbTypeName(versions[v], cases[i].type) != 0, has);
+        }
+    }
+    assert_string_equal(rdbTypeName(12, RDB_TYPE_REDIS_HASH_EXPIRING), "hash-hashtable-md");
+    assert_string_equal(rdbTypeName(0, -1), "");
+}
+
+/* Loads one of Redis's types from what follows its type. */
+static struct object *loadRedis(int type, const char *body, size_t len, enum rdbLoaded *result) {
+    sds bytes = sdscatlen(rdbHooksTestByte(sdsempty(), (unsigned)type), body, len);
+    struct object *o = exerciseLoadVersion(RDB_VERSION_REDIS_86, sdsview(bytes), true, 0, result);
+    assert_int_equal(exerciseBytesVersion(RDB_VERSION_REDIS_86, sdsview(bytes), false, 3), *result);
+    sdsfree(bytes);
+    return o;
+}
+
+static void assertExpiries(const struct object *o, int64_t a, int64_t b, int64_t c) {
+    struct hash h;
+    hashOpen(&h, o);
+    assert_int_equal(hashSize(&h), (a != HASH_NO_FIELD) + (b != HASH_NO_FIELD) + (c != HASH_NO_FIELD));
+    assert_int_equal(hashExpire(&h, STR("a")), a);
+    assert_int_equal(hashExpire(&h, STR("b")), b);
+    assert_int_equal(hashExpire(&h, STR("c")), c);
+}
+
+/* The bytes are those that Redis 8.6.3 writes for expiries in the year 2030. */
+static void hashesOfRedisAreRead(void **state) {
+    (void)state;
+#define FIRST_2030 "\x00\x38\xd3\x60\xba\x01\x00\x00" /* 1900000000000 */
+#define BYTES(s)   s, sizeof(s) - 1
+    enum rdbLoaded result;
+    struct object *o;
+    o = loadRedis(RDB_TYPE_REDIS_HASH_EXPIRING, BYTES(FIRST_2030 "\3\1\1a\xc0\1\0\1b\xc0\2\x0b\1c\xc0\3"),
+                  &result);
+    assertExpiries(o, 1900000000000, HASH_NO_EXPIRE, 1900000000010);
+    objectFree(o);
+    o = loadRedis(RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING,
+                  BYTES(FIRST_2030 "\x2c\x2c\x00\x00\x00\x09\x00"
+                                   "\x81\x61\x02\x01\x01\xf4\x00\x38\xd3\x60\xba\x01\x00\x00\x09"
+                                   "\x81\x63\x02\x03\x01\xf4\x0a\x38\xd3\x60\xba\x01\x00\x00\x09"
+                                   "\x81\x62\x02\x02\x01\x00\x01\xff"),
+                  &result);
+    assertExpiries(o, 1900000000000, HASH_NO_EXPIRE, 1900000000010);
+    objectFree(o);
+    /* No field expires any more; a field that has expired stays out. */
+    o = loadRedis(RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING,
+                  BYTES(FIRST_2030 "\x0e\x0e\0\0\0\3\0\x81\x61\2\1\1\0\1\xff"), &result);
+    assertExpiries(o, HASH_NO_EXPIRE, HASH_NO_FIELD, HASH_NO_FIELD);
+    objectFree(o);
+    o = loadRedis(RDB_TYPE_REDIS_HASH_EXPIRING, BYTES("\1\0\0\0\0\0\0\0\2\1\1a\1v\0\1b\1v"), &result);
+    assertExpiries(o, HASH_NO_FIELD, HASH_NO_EXPIRE, HASH_NO_FIELD);
+    objectFree(o);
+    o = loadRedis(RDB_TYPE_REDIS_HASH_EXPIRING, BYTES("\1\0\0\0\0\0\0\0\1\1\1a\1v"), &result);
+    assert_null(o);
+    assert_int_equal(result, RDB_EMPTY);
+}
+
+/* Redis reads no expiry that takes more than 48 bits. */
+static void lateExpiriesAreLoweredForRedis(void **state) {
+    (void)state;
+    struct hash h;
+    enum rdbLoaded result;
+    hashNew(&h);
+    hashSet(&h, STR("a"), (struct hashInput){.text = STR("v")}, false);
+    hashSet(&h, STR("b"), (struct hashInput){.text = STR("v")}, false);
+    hashSetExpire(&h, STR("a"), INT64_MAX - 1);
+    struct object *o = rdbHooksTestObject(hashValue(&h));
+    for (int early = 0; early < 2; early++) {
+        int64_t b_ms = early ? NOW_MS + 5 : HASH_NO_EXPIRE;
+        hashOpen(&h, o);
+        hashSetExpire(&h, STR("b"), b_ms);
+        sds bytes = exerciseSaveVersion(RDB_VERSION_REDIS_86, o);
+        struct object *back = exerciseLoadVersion(RDB_VERSION_REDIS_86, sdsview(bytes), true, 0, &result);
+        assertExpiries(back, (INT64_C(1) << 48) - 1, b_ms, HASH_NO_FIELD);
+        sdsfree(bytes);
+        objectFree(back);
+    }
+    objectFree(o);
+}
+
+static void expiredFieldsStayOutOf(int version, int type) {
     struct object *o = newHash(10, 0, 4); /* the first is due now, then one every second */
-    sds bytes = exerciseSave(o);
+    sds bytes = exerciseSaveVersion(version, o);
     enum rdbLoaded result;
     struct hash h;
-    assert_int_equal(bytes[0], RDB_TYPE_HASH_EXPIRING);
+    assert_int_equal(bytes[0], type);
     for (int over = 0; over <= 4; over++) {
         cmd_time_ms = NOW_MS + 1000 * over - 999;
-        struct object *back = exerciseLoad(sdsview(bytes), true, 0, &result);
+        struct object *back = exerciseLoadVersion(version, sdsview(bytes), true, 0, &result);
         hashOpen(&h, back);
         assert_int_equal(hashSize(&h), 10 - over);
         assert_int_equal(hashHasExpiring(&h), over < 4);
         objectFree(back);
     }
     struct object *all = newHash(3, 0, 3);
-    sds doomed = exerciseSave(all);
-    assert_null(exerciseLoad(sdsview(doomed), true, 0, &result));
+    sds doomed = exerciseSaveVersion(version, all);
+    assert_null(exerciseLoadVersion(version, sdsview(doomed), true, 0, &result));
     assert_int_equal(result, RDB_EMPTY);
     cmd_time_ms = NOW_MS;
     objectFree(all);
     objectFree(o);
     sdsfree(doomed);
     sdsfree(bytes);
+}
+
+static void expiredFieldsStayOut(void **state) {
+    (void)state;
+    expiredFieldsStayOutOf(RDB_VERSION_LATEST, RDB_TYPE_HASH_EXPIRING);
+    expiredFieldsStayOutOf(RDB_VERSION_REDIS_86, RDB_TYPE_REDIS_HASH_EXPIRING);
 }
 
 static void limitsOfNowDecide(void **state) {
@@ -435,11 +564,6 @@ static void rewritingComesInPortions(void **state) {
 }
 
 /* ---- Older formats ---- */
-
-static sds rdbHooksTestByte(sds s, unsigned b) {
-    char c = (char)b;
-    return sdscatlen(s, &c, 1);
-}
 
 static sds rdbHooksTestBlob(sds s, const void *p, size_t n) {
     assert_true(n < 64);
@@ -559,8 +683,8 @@ static void oldStreamsAreRead(void **state) {
 
 /* ---- Values that must be refused ---- */
 
-static void expectFailure(const char *why, sds bytes, const char *error) {
-    struct rdbReader r = {.version = RDB_VERSION, .deep = true};
+static void expectFailureOf(int version, const char *why, sds bytes, const char *error) {
+    struct rdbReader r = {.version = version, .deep = true};
     struct value v;
     uint8_t type;
     rioReaderInitMemory(&r.io, sdsview(bytes));
@@ -570,6 +694,10 @@ static void expectFailure(const char *why, sds bytes, const char *error) {
     assert_non_null(strstr(r.io.error, error));
     rdbReaderFree(&r);
     sdsfree(bytes);
+}
+
+static void expectFailure(const char *why, sds bytes, const char *error) {
+    expectFailureOf(RDB_VERSION_LATEST, why, bytes, error);
 }
 
 static sds listpackValue(int type, const char *const *elements) {
@@ -611,6 +739,67 @@ static void wrongValuesAreRefused(void **state) {
     expectFailure("module", sdsnewlen("\7\1", 2), "module");
     expectFailure("type", sdsnewlen("\63\1", 2), "unknown type");
     expectFailure("stream", sdsnewlen("\25\0\1\0\0\0\0\0\0\0\0", 11), "not that of its nodes");
+}
+
+static void wrongHashesOfRedisAreRefused(void **state) {
+    (void)state;
+    static const char *const good[] = {"a", "1", "0", NULL};
+    static const char *const late[] = {"a", "1", "1900000000000", "b", "2", "0", NULL};
+    static const char *const twice[] = {"a", "1", "1900000000000", "a", "2", "0", NULL};
+    static const char *const odd[] = {"a", "1", "0", "b", NULL};
+    static const char *const text[] = {"a", "1", "x", NULL};
+    static const char *const last[] = {"a", "1", "281474976710655", NULL};
+    static const char *const later[] = {"a", "1", "281474976710656", NULL};
+    static const char *const below[] = {"a", "1", "-1", NULL};
+    static const struct {
+        const char *const *elements;
+        const char *error;
+    } flat[] = {{good, NULL},
+                {late, NULL},
+                {twice, "twice"},
+                {odd, "without a value or an expiry"},
+                {text, "is not a time"},
+                {last, NULL},
+                {later, "is not a time"},
+                {below, "is not a time"}};
+    for (size_t i = 0; i < sizeof flat / sizeof *flat; i++) {
+        sds s = listpackValue(RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING, flat[i].elements);
+        sds bytes = sdscatlen(sdsnewlen("\x19\0\0\0\0\0\0\0\0", 9), s + 1, sdslen(s) - 1);
+        sdsfree(s);
+        if (flat[i].error) {
+            expectFailureOf(RDB_VERSION_REDIS_74, "listpack", bytes, flat[i].error);
+        } else {
+            assert_int_equal(exerciseBytesVersion(RDB_VERSION_REDIS_74, sdsview(bytes), true, 0), RDB_LOADED);
+            sdsfree(bytes);
+        }
+    }
+    static const struct {
+        struct str bytes;
+        const char *error;
+    } table[] = {
+#define CASE(bytes, error) {{bytes, sizeof(bytes) - 1}, error}
+        CASE("\x18\0\0\0\0\0\0\0\x80\1\1\1a\1b", "first field expires at -9223372036854775808"),
+        CASE("\x18\0\0\0\0\0\0\1\0\1\1\1a\1b", "first field expires at 281474976710656"),
+        CASE("\x18\xff\xff\xff\xff\xff\xff\0\0\1\2\1a\1b", "expires too late"),
+        CASE("\x18" FIRST_2030 "\1\x81\x7f\xff\xff\xff\xff\xff\xff\xff\1a\1b", "expires too late"),
+        CASE("\x18" FIRST_2030 "\1\x81\xff\xff\xff\xff\xff\xff\xff\xff\1a\1b", "expires too late"),
+        CASE("\x18" FIRST_2030 "\2\0\1a\1b\1\1a\1b", "twice"),
+        CASE("\x18" FIRST_2030 "\x80\x7f\xff\xff\xff\0\1a\1b", "announced"),
+        CASE("\x18" FIRST_2030 "\2\0\1a\1b\0\3a", "left"),
+        CASE("\x16\1\1a\1b\0\0\0\0\0\0\0\0", "pre-release"),
+        CASE("\x17\0", "pre-release"),
+        CASE("\x1b\0", "unknown type of value: 27"),
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        expectFailureOf(RDB_VERSION_REDIS_74, "table", sdsnewlen(table[i].bytes.ptr, table[i].bytes.len),
+                        table[i].error);
+    expectFailureOf(RDB_VERSION_REDIS_74, "stream", sdsnewlen("\x1a\0", 2), "unknown type of value: 26");
+    for (int version = RDB_VERSION_EXPIRING; version <= RDB_VERSION_LATEST; version++) {
+        expectFailureOf(version, "table", sdsnewlen("\x18" FIRST_2030 "\0", 10), "unknown type of value: 24");
+        expectFailureOf(version, "listpack", sdsnewlen("\x19" FIRST_2030 "\0", 10), "value: 25");
+    }
+    expectFailureOf(RDB_VERSION_EXPIRING, "paths", sdsnewlen("\x17\0", 2), "unknown type of value: 23");
+    expectFailureOf(RDB_VERSION, "hash", sdsnewlen("\x16\0", 2), "unknown type of value: 22");
 }
 
 /* An entry that is pending for no consumer, for two, or in a consumer only. */
@@ -656,22 +845,34 @@ static void shortListsAreEmbedded(void **state) {
     }
 }
 
+/* Returns sample n as we save it; from SAMPLES on as it is saved for Redis, or NULL if that is the same. */
+static sds rdbHooksTestBytes(int n, int *version) {
+    struct object *o = rdbHooksTestSample(n % SAMPLES);
+    *version = n < SAMPLES ? RDB_VERSION_LATEST : RDB_VERSION_REDIS_86;
+    sds bytes = exerciseSaveVersion(n < SAMPLES ? 0 : *version, o);
+    objectFree(o);
+    if (n < SAMPLES || (!rdbVersionHas(RDB_VERSION_LATEST, (uint8_t)bytes[0]))) return bytes;
+    sdsfree(bytes);
+    return NULL;
+}
+
 /* A value cut off anywhere is refused, and nothing is read that is there by chance. */
 static void truncatedValuesFail(void **state) {
     (void)state;
-    for (int n = 0; n < SAMPLES; n++) {
-        struct object *o = rdbHooksTestSample(n);
-        sds bytes = exerciseSave(o);
+    for (int n = 0; n < 2 * SAMPLES; n++) {
+        int version;
+        sds bytes = rdbHooksTestBytes(n, &version);
+        if (!bytes) continue;
         size_t len = sdslen(bytes), step = len > 3000 ? len / 1500 : 1;
         for (size_t cut = 0; cut < len; cut += step) {
             char *exact = malloc(cut ? cut : 1); /* so that a read behind its end is detected */
             memcpy(exact, bytes, cut);
-            assert_int_equal(exerciseBytes(strN(exact, cut), false, 0), RDB_FAILED);
-            if (cut % 16 == 0) assert_int_equal(exerciseBytes(strN(exact, cut), true, 5), RDB_FAILED);
+            assert_int_equal(exerciseBytesVersion(version, strN(exact, cut), false, 0), RDB_FAILED);
+            if (cut % 16 == 0)
+                assert_int_equal(exerciseBytesVersion(version, strN(exact, cut), true, 5), RDB_FAILED);
             free(exact);
         }
         sdsfree(bytes);
-        objectFree(o);
     }
 }
 
@@ -691,19 +892,19 @@ static void damagedValuesAreHarmless(void **state) {
     const char *ops = getenv("MODEL_OPS");
     uint64_t rounds = ops ? strtoull(ops, NULL, 10) / 1000 : 200;
     rdbHooksTestSet("rdbcompression", "no"); /* so that the container is damaged, not the compression */
-    for (int n = 0; n < SAMPLES; n++) {
+    for (int n = 0; n < 2 * SAMPLES; n++) {
+        int version;
         rdbHooksTestSet("zset-index", n % 2 ? "btree" : "skiplist");
-        struct object *o = rdbHooksTestSample(n);
-        sds bytes = exerciseSave(o);
+        sds bytes = rdbHooksTestBytes(n, &version);
+        if (!bytes) continue;
         uint64_t times = sdslen(bytes) > 5000 ? rounds / 10 : rounds;
         for (uint64_t i = 0; i < times; i++) {
             sds damaged = sdsnewlen(bytes, sdslen(bytes));
             rdbHooksTestMutate(damaged);
-            exerciseBytes(sdsview(damaged), i % 2, i % 3 ? 0 : 11);
+            exerciseBytesVersion(version, sdsview(damaged), i % 2, i % 3 ? 0 : 11);
             sdsfree(damaged);
         }
         sdsfree(bytes);
-        objectFree(o);
     }
     rdbHooksTestSet("rdbcompression", "yes");
 }
@@ -744,13 +945,25 @@ static int rdbHooksTestSetup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everyValueComesBack),       cmocka_unit_test(groupsComeBack),
-        cmocka_unit_test(olderVersionsAreWritten),   cmocka_unit_test(expiredFieldsStayOut),
-        cmocka_unit_test(limitsOfNowDecide),         cmocka_unit_test(compressedNodesStayCompressed),
-        cmocka_unit_test(rewritingComesInPortions),  cmocka_unit_test(oldFormatsAreRead),
-        cmocka_unit_test(oldStreamsAreRead),         cmocka_unit_test(wrongValuesAreRefused),
-        cmocka_unit_test(shortListsAreEmbedded),     cmocka_unit_test(pendingEntriesAddUp),
-        cmocka_unit_test(truncatedValuesFail),       cmocka_unit_test(damagedValuesAreHarmless),
+        cmocka_unit_test(everyValueComesBack),
+        cmocka_unit_test(groupsComeBack),
+        cmocka_unit_test(olderVersionsAreWritten),
+        cmocka_unit_test(expiredFieldsStayOut),
+        cmocka_unit_test(limitsOfNowDecide),
+        cmocka_unit_test(compressedNodesStayCompressed),
+        cmocka_unit_test(rewritingComesInPortions),
+        cmocka_unit_test(oldFormatsAreRead),
+        cmocka_unit_test(oldStreamsAreRead),
+        cmocka_unit_test(wrongValuesAreRefused),
+        cmocka_unit_test(shortListsAreEmbedded),
+        cmocka_unit_test(pendingEntriesAddUp),
+        cmocka_unit_test(versionsOfRedisAreWritten),
+        cmocka_unit_test(typesBelongToVersions),
+        cmocka_unit_test(hashesOfRedisAreRead),
+        cmocka_unit_test(lateExpiriesAreLoweredForRedis),
+        cmocka_unit_test(wrongHashesOfRedisAreRefused),
+        cmocka_unit_test(truncatedValuesFail),
+        cmocka_unit_test(damagedValuesAreHarmless),
         cmocka_unit_test(corpusOfRestoreIsHarmless),
     };
     return cmocka_run_group_tests(tests, rdbHooksTestSetup, NULL);

@@ -240,3 +240,9 @@ proc valkey_oracle {} {
     set path [file normalize [file join $folder bin valkey-server]]
     return [expr {[file executable $path] ? $path : {}}]
 }
+
+# The path of a Redis 8, which the variable REDIS8 of the environment may name, or {}.
+proc redis8 {} {
+    set path [expr {[info exists ::env(REDIS8)] ? $::env(REDIS8) : {/opt/redis8-oracle/bin/redis-server}}]
+    return [expr {[file isfile $path] && [file executable $path] ? [file normalize $path] : {}}]
+}

@@ -277,10 +277,10 @@ proc exit_code {dir} { return [string trim [read_file $dir/exit]] }
 
 # ---- Servers of several kinds ----------------------------------------------------------------------------------
 
-# start_servers {NAME {kind ours|valkey|redis ?overrides {...}? ...} NAME {...} ...} body
+# start_servers {NAME {kind ours|valkey|redis|redis8 ?overrides {...}? ...} NAME {...} ...} body
 #
 # Nested start_servers, each of a kind and with a name: `at NAME` is the level by which r, s, srv and the like know it,
-# `follow NAME OF` links two. valkey is the oracle (utils/oracle), redis is redis-server 7.0. Where a kind is missing, the tests
+# `follow NAME OF` links two. valkey is the oracle (utils/oracle), redis is redis-server 7.0, redis8 what REDIS8 names. Where a kind is missing, the tests
 # of the body are skipped.
 proc start_servers {servers body} {
     foreach {name options} $servers {
@@ -307,6 +307,7 @@ proc server_of_kind {kind} {
         ours { return $::options(server) }
         valkey { return [valkey_oracle] }
         redis { return [oracle] }
+        redis8 { return [redis8] }
     }
     error "there is no kind $kind of servers"
 }

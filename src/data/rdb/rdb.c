@@ -450,7 +450,16 @@ void rdbWriteValue(struct rioWriter *w, const struct object *o) {
     objectTypeOf(o)->save(w, o);
 }
 
+static enum rdbLoaded rdbFailType(struct rdbReader *r, uint8_t type) {
+    if (rdbVersionIsRedis(r->version) && (type == RDB_TYPE_HASH_EXPIRING || type == RDB_TYPE_PATH_HASH))
+        rioFail(&r->io, "type of value %d was written by a pre-release version of Redis 7.4 only", type);
+    else
+        rioFail(&r->io, "unknown type of value: %d", type);
+    return RDB_FAILED;
+}
+
 enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v) {
+    if (!rdbVersionHas(r->version, type)) return rdbFailType(r, type);
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         const struct objectType *t = objectTypes[i];
         if (t && type < 64 && t->rdb_types >> type & 1) return t->load(r, type, v);
@@ -458,7 +467,7 @@ enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v) 
     if (type == RDB_TYPE_MODULE || type == RDB_TYPE_MODULE_2)
         rioFail(&r->io, "the value belongs to a module, and there are no modules here");
     else
-        rioFail(&r->io, "unknown type of value: %d", type);
+        rdbFailType(r, type);
     return RDB_FAILED;
 }
 
@@ -501,7 +510,7 @@ bool rdbDumpValid(struct str payload, struct str *body, int *version) {
 
 /* ---- Sections of other modules ---- */
 
-const char *rdbTypeName(int type) {
+const char *rdbTypeName(int version, int type) {
     static const char *const names[RDB_TYPES] = {
         "string",
         "list-linked",
@@ -531,7 +540,7 @@ const char *rdbTypeName(int type) {
         "hash-listpack-md",
         "stream-v4",
     };
-    return type >= 0 && type < RDB_TYPES ? names[type] : "";
+    return type >= 0 && type < RDB_TYPES && rdbVersionHas(version, (uint8_t)type) ? names[type] : "";
 }
 
 static const struct rdbSection *sections[SECTIONS_MAX];

@@ -10,11 +10,17 @@
  *
  * A string is a number and so many bytes; or an integer of 8, 16, 32 bits, little endian (RDB_ENC_INT*); or
  * LZF: the number of compressed bytes, the number of bytes, the compressed bytes. All other integers are
- * little endian. (The format is that of Valkey 8.1, RDB version 11. Version 80 adds RDB_TYPE_HASH_EXPIRING
- * and version 81 RDB_TYPE_PATH_HASH.)
+ * little endian. (The format is that of Valkey 8.1, RDB version 11.)
  *
  * After version 11 the formats of Redis and Valkey are different ones: 12 to 79 are Redis's, from 80 on they
- * are Valkey's. The same type or opcode may mean different things in them (enum rdbType).
+ * are Valkey's. The same number of a type or opcode may mean different things in them:
+ *
+ *     type         22               23          24, 25                     26                opcode 243
+ *     Redis's      (pre-release)    (same)      hashes with expiry, 12     streams, 13       metadata of a key
+ *     Valkey's     hashes with      path        -                          streams, 81       slots that are
+ *                  expiry, 80       hashes, 81                                               being imported
+ *
+ * The version of the data decides (rdbVersionHas).
  *
  * Each type encodes and decodes its own values (save and load of struct objectType). */
 #pragma once
@@ -41,7 +47,7 @@ static inline bool rdbVersionIsRedis(int64_t v) {
 }
 /* Whether data of this version may be read. */
 static inline bool rdbVersionReadable(int64_t v) {
-    return (v >= RDB_VERSION_OLDEST && v <= RDB_VERSION) ||
+    return (v >= RDB_VERSION_OLDEST && v <= RDB_VERSION_REDIS_86) ||
            (v >= RDB_VERSION_EXPIRING && v <= RDB_VERSION_LATEST);
 }
 
@@ -69,14 +75,15 @@ enum rdbType {
     RDB_TYPE_STREAM_LISTPACKS_3 = 21, /* from version 11 on */
     RDB_TYPE_HASH_EXPIRING = 22,      /* from version 80 on */
     RDB_TYPE_PATH_HASH = 23,          /* from version 81 on */
-    /* Redis's own, where 22 and 23 are types of a pre-release version. */
+    /* These two are Redis's own, where 22 and 23 are types of a pre-release version. */
     RDB_TYPE_REDIS_HASH_EXPIRING = 24, /* from version 12 on */
     RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING = 25,
     /* From version 13 on; also written to version 81, for streams that have idempotence records. */
     RDB_TYPE_STREAM_LISTPACKS_4 = 26,
     RDB_TYPES
 };
-const char *rdbTypeName(int type); /* as the check tool and the log print it */
+/* Returns the name that the check tool and the log print; "" if the version has no such type. */
+const char *rdbTypeName(int version, int type);
 
 enum rdbOpcode {
     RDB_OP_SLOT_IMPORT = 243, /* the name of a migration, and its ranges of slots */
@@ -175,16 +182,22 @@ bool rdbSkipString(struct rdbReader *r);
 /* ---- Values ---- */
 /* Returns the byte that says how rdbWriteValue writes this value to this writer (w->version). */
 uint8_t rdbValueType(const struct rioWriter *w, const struct object *o);
-/* Returns the lowest version that has such a value, as far as rdbType() cannot choose another form. */
+/* Returns the lowest of Valkey's versions that has such a value, as far as rdbType() cannot choose another
+ * form. */
 static inline int rdbTypeVersion(uint8_t type) {
-    return type == RDB_TYPE_PATH_HASH       ? RDB_VERSION_PATHS
-           : type == RDB_TYPE_HASH_EXPIRING ? RDB_VERSION_EXPIRING
-                                            : RDB_VERSION;
+    return type == RDB_TYPE_PATH_HASH || type == RDB_TYPE_STREAM_LISTPACKS_4 ? RDB_VERSION_PATHS
+           : type == RDB_TYPE_HASH_EXPIRING                                  ? RDB_VERSION_EXPIRING
+                                                                             : RDB_VERSION;
 }
-/* Whether this version of the format (0: any) has such a value. */
+/* Whether this version of the format (0: any) has such a value, as far as rdbType() cannot choose another
+ * form. */
 static inline bool rdbVersionHas(int version, uint8_t type) {
-    int since = rdbTypeVersion(type);
-    return version == 0 || since == RDB_VERSION || version >= since;
+    if (version == 0 || type <= RDB_TYPE_STREAM_LISTPACKS_3) return true;
+    if (rdbVersionIsRedis(version))
+        return type == RDB_TYPE_STREAM_LISTPACKS_4
+                   ? version >= RDB_VERSION_REDIS_86
+                   : type == RDB_TYPE_REDIS_HASH_EXPIRING || type == RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING;
+    return rdbTypeVersion(type) > RDB_VERSION && version >= rdbTypeVersion(type);
 }
 void rdbWriteValue(struct rioWriter *w, const struct object *o);
 enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v);

@@ -6,7 +6,8 @@
  *     database    | SELECTDB | RESIZEDB | key ... |
  *     key         | [EXPIRETIME_MS] | [IDLE or FREQ] | type | key | value |
  *
- * The magic is "VALKEY080" when a hash field has an expiry, or when a replica reads no other.
+ * The magic is "VALKEY080" or "VALKEY081" when there is something that needs it (rdbVersionNeeded), or when a
+ * replica reads no other; "REDIS0012" or "REDIS0013" for Redis.
  *
  * All of it may be one compressed frame (base/compressed_stream.h). There is no CRC-64 (it is 0) then, as the
  * frame has checksums of its own, and strings are not compressed with LZF.
@@ -35,7 +36,7 @@ extern void (*rdb_replication_now)(struct rdbReplication *r);
 
 /* ---- Writing ---- */
 struct rdbSaveOptions {
-    int version;            /* 10, 11, 80, 81; 0: the lowest that can hold the data */
+    int version;            /* 10 to 13, 80, 81; 0: the lowest of Valkey's that can hold the data */
     bool aof_base;          /* says so in an AUX field */
     bool without_functions; /* rdb-filter-only */
     bool without_keys;

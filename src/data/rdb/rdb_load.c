@@ -443,7 +443,7 @@ static void rdbLoadLogKey(const struct rdbLoader *l) {
     sds shown = sdscatrepr(sdsempty(), key.ptr, key.len < KEY_SHOWN_MAX ? key.len : KEY_SHOWN_MAX);
     serverLog(LL_WARNING,
               "Loading failed within the value of key %s in database %d, which has RDB type %d (%s).", shown,
-              l->dbid, l->type, rdbTypeName(l->type));
+              l->dbid, l->type, rdbTypeName(l->r->version, l->type));
     sdsfree(shown);
 }
 

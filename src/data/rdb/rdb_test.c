@@ -391,7 +391,7 @@ static void rdbTestPayloads(void **state) {
     for (int v = 0; v < 100; v++) {
         own = rdbDumpSeal(sdsnewlen(known, 3), v);
         rdb_version_check = RDB_CHECK_STRICT;
-        assert_int_equal(rdbDumpValid(sdsview(own), &body, NULL), (v >= 1 && v <= 11) || v == 80 || v == 81);
+        assert_int_equal(rdbDumpValid(sdsview(own), &body, NULL), (v >= 1 && v <= 13) || v == 80 || v == 81);
         rdb_version_check = RDB_CHECK_RELAXED;
         assert_int_equal(rdbDumpValid(sdsview(own), &body, NULL), v >= 1);
         own[1] ^= 1;

@@ -4,6 +4,12 @@
  *     listpack      field, value, field, value ...                     (ziplist and zipmap likewise)
  *     hash          number of fields, then each: field | value
  *     expiring      number of fields, then each: field | value | expiry in ms, or -1
+ *     Redis's       first expiry in ms, number of fields, then each: time | field | value
+ *                   where time is 0, or the expiry less the first one plus 1
+ *     its listpack  first expiry in ms, then a listpack: field, value, expiry in ms or 0, field ...
+ *
+ * Redis keeps expiries in 48 bits and cannot read later ones; they are written to its format as the last one
+ * that it has, in the year 10889.
  *
  * A hash packed into its object is written as a listpack. Fields past their expiry are written like all
  * others; the reader leaves them out. */
@@ -14,14 +20,17 @@
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
+#define REDIS_EXPIRY_MAX ((INT64_C(1) << 48) - 1)
+
 uint8_t hashRdbType(const struct object *o, int version) {
-    (void)version;
     static const uint8_t types[] = {
         [HASH_PACKED] = RDB_TYPE_HASH_LISTPACK,   [HASH_LISTPACK] = RDB_TYPE_HASH_LISTPACK,
         [HASH_TIMED] = RDB_TYPE_HASH_EXPIRING,    [HASH_TABLE] = RDB_TYPE_HASH,
         [HASH_EXPIRING] = RDB_TYPE_HASH_EXPIRING,
     };
-    return types[o->encoding];
+    uint8_t type = types[o->encoding];
+    bool for_redis = type == RDB_TYPE_HASH_EXPIRING && rdbVersionIsRedis(version);
+    return for_redis ? RDB_TYPE_REDIS_HASH_EXPIRING : type;
 }
 
 static void hashRdbSavePacked(struct rioWriter *w, const struct hash *h) {
@@ -59,9 +68,60 @@ static void hashRdbSaveTimed(struct rioWriter *w, const struct hash *h) {
     }
 }
 
+/* Saves a hash with expiring fields in Redis's format, in two passes: the first finds the first expiry. */
+struct hashRdbForRedis {
+    struct rioWriter *w; /* NULL: this is the first pass */
+    int64_t first_ms;
+};
+
+static void hashRdbNoteForRedis(struct hashRdbForRedis *pass, const struct hashItem *item) {
+    bool expires = item->expire_ms != HASH_NO_EXPIRE;
+    int64_t expire_ms = item->expire_ms < REDIS_EXPIRY_MAX ? item->expire_ms : REDIS_EXPIRY_MAX;
+    if (!pass->w) {
+        if (expires && expire_ms < pass->first_ms) pass->first_ms = expire_ms;
+        return;
+    }
+    rdbWriteLen(pass->w, expires ? (uint64_t)(expire_ms - pass->first_ms) + 1 : 0);
+    rdbWriteString(pass->w, item->field.s);
+    rdbWriteString(pass->w, item->value.s);
+}
+
+/* Goes through all fields, also those that have expired. */
+static void hashRdbWalkForRedis(struct hashRdbForRedis *pass, const struct hash *h) {
+    struct hashItem item;
+    if (h->encoding == HASH_TIMED) {
+        for (unsigned char *p = NULL; (p = hashTimedNext(h->ptr, p));) {
+            hashRead(h, p, &item);
+            hashRdbNoteForRedis(pass, &item);
+        }
+        return;
+    }
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, h->ptr, true);
+    while (hashtableNext(&it, &entry)) {
+        hashRead(h, entry, &item);
+        hashRdbNoteForRedis(pass, &item);
+    }
+    hashtableStopIterator(&it);
+}
+
+static void hashRdbSaveForRedis(struct rioWriter *w, const struct hash *h) {
+    struct hashRdbForRedis pass = {.first_ms = REDIS_EXPIRY_MAX};
+    hashRdbWalkForRedis(&pass, h);
+    rdbWriteInt64(w, pass.first_ms);
+    rdbWriteLen(w, hashSize(h));
+    pass.w = w;
+    hashRdbWalkForRedis(&pass, h);
+}
+
 void hashRdbSave(struct rioWriter *w, const struct object *o) {
     struct hash h;
     hashOpen(&h, o);
+    if (hashRdbType(o, w->version) == RDB_TYPE_REDIS_HASH_EXPIRING) {
+        hashRdbSaveForRedis(w, &h);
+        return;
+    }
     switch (h.encoding) {
     case HASH_PACKED: hashRdbSavePacked(w, &h); break;
     case HASH_LISTPACK: rdbWriteString(w, strN(h.ptr, lpBytes(h.ptr))); break;
@@ -93,6 +153,16 @@ static bool hashRdbIsOver(const struct rdbReader *r, int64_t expire_ms) {
     return !r->keep_expired && hashTimeHasExpired(expire_ms, cmd_time_ms);
 }
 
+/* Sets a field that has been read, unless it has expired. */
+static bool hashRdbSet(struct rdbReader *r, struct hash *h, struct str field, struct str value,
+                       int64_t expire_ms) {
+    if (expire_ms < HASH_NO_EXPIRE) return rioFail(&r->io, "a field expires at %lld", (long long)expire_ms);
+    if (hashRdbIsOver(r, expire_ms)) return true;
+    if (!hashSet(h, field, (struct hashInput){.text = value}, false)) return hashRdbFailTwice(r);
+    if (expire_ms != HASH_NO_EXPIRE) hashSetExpire(h, field, expire_ms);
+    return true;
+}
+
 /* Reads a field's value and, if `expiring`, its expiry. */
 static bool hashRdbLoadValue(struct rdbReader *r, bool expiring, struct hash *h, struct str field) {
     struct rdbHeld held;
@@ -103,15 +173,10 @@ static bool hashRdbLoadValue(struct rdbReader *r, bool expiring, struct hash *h,
     if (expiring) {
         ok = rdbReadHeld(r, &held) && rdbReadInt64(r, &expire_ms);
         value = held.s;
-        if (ok && expire_ms < HASH_NO_EXPIRE)
-            ok = rioFail(&r->io, "a field expires at %lld", (long long)expire_ms);
     } else {
         ok = rdbReadElement(r, &value);
     }
-    if (ok && !hashRdbIsOver(r, expire_ms)) {
-        ok = hashSet(h, field, (struct hashInput){.text = value}, false) || hashRdbFailTwice(r);
-        if (ok && expire_ms != HASH_NO_EXPIRE) hashSetExpire(h, field, expire_ms);
-    }
+    ok = ok && hashRdbSet(r, h, field, value, expire_ms);
     rdbHeldFree(&held);
     return ok;
 }
@@ -135,6 +200,67 @@ bool hashRdbReadFields(struct rdbReader *r, bool expiring, struct hash *h) {
 static enum rdbLoaded hashRdbLoadFields(struct rdbReader *r, bool expiring, struct value *v) {
     struct hash h;
     return hashRdbReadFields(r, expiring, &h) ? hashRdbLoaded(r, &h, v) : RDB_FAILED;
+}
+
+/* Reads a time, a field and a value of Redis's format. */
+static bool hashRdbReadRedisField(struct rdbReader *r, int64_t first_ms, struct hash *h) {
+    struct rdbHeld field;
+    struct str value;
+    uint64_t time;
+    if (!rdbReadLen(r, &time)) return false;
+    if (time > (uint64_t)(REDIS_EXPIRY_MAX - first_ms) + 1)
+        return rioFail(&r->io, "a field expires too late");
+    int64_t expire_ms = time ? first_ms + (int64_t)time - 1 : HASH_NO_EXPIRE;
+    bool ok =
+        rdbReadHeld(r, &field) && rdbReadElement(r, &value) && hashRdbSet(r, h, field.s, value, expire_ms);
+    rdbHeldFree(&field);
+    return ok;
+}
+
+static enum rdbLoaded hashRdbLoadRedisFields(struct rdbReader *r, struct value *v) {
+    struct hash h;
+    int64_t first_ms;
+    uint64_t n;
+    if (!rdbReadInt64(r, &first_ms) || !rdbReadCount(r, 3, &n)) return RDB_FAILED;
+    if (first_ms < 0 || first_ms > REDIS_EXPIRY_MAX) {
+        rioFail(&r->io, "the first field expires at %lld", (long long)first_ms);
+        return RDB_FAILED;
+    }
+    hashNew(&h);
+    hashExpect(&h, rdbPresize(r, n));
+    bool ok = true;
+    for (; ok && n; n--) ok = hashRdbReadRedisField(r, first_ms, &h);
+    if (ok) return hashRdbLoaded(r, &h, v);
+    hashDrop(&h);
+    return RDB_FAILED;
+}
+
+/* Sets the field at p of a listpack of Redis's format and moves p to the next. */
+static bool hashRdbSetRedisTriple(struct rdbReader *r, struct hash *h, unsigned char *lp, unsigned char **p) {
+    char field_text[LP_INTBUF_SIZE], value_text[LP_INTBUF_SIZE];
+    unsigned char *value = lpNext(lp, *p), *time = lpNext(lp, value);
+    struct lpValue ms;
+    struct str field = lpView(*p, field_text);
+    lpGetValue(time, &ms);
+    if (ms.sval || ms.lval < 0 || ms.lval > REDIS_EXPIRY_MAX)
+        return rioFail(&r->io, "the expiry of a field is not a time");
+    *p = lpNext(lp, time);
+    return hashRdbSet(r, h, field, lpView(value, value_text), ms.lval ? ms.lval : HASH_NO_EXPIRE);
+}
+
+static enum rdbLoaded hashRdbLoadRedisFlat(struct rdbReader *r, struct value *v) {
+    int64_t first_ms; /* the listpack has it, too */
+    struct hash h;
+    unsigned char *lp = rdbReadInt64(r, &first_ms) ? rdbReadFlat(r, RDB_FLAT_LISTPACK) : NULL;
+    if (!lp) return RDB_FAILED;
+    bool ok = lpLength(lp) % 3 == 0 || rioFail(&r->io, "a field without a value or an expiry");
+    hashNew(&h);
+    hashExpect(&h, lpLength(lp) / 3);
+    for (unsigned char *p = lpFirst(lp); ok && p;) ok = hashRdbSetRedisTriple(r, &h, lp, &p);
+    lpFree(lp);
+    if (ok) return hashRdbLoaded(r, &h, v);
+    hashDrop(&h);
+    return RDB_FAILED;
 }
 
 /* Sets the pairs of a listpack one by one, in the encoding that suits them. */
@@ -170,6 +296,8 @@ enum rdbLoaded hashRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *
     case RDB_TYPE_HASH_LISTPACK: return hashRdbLoadFlat(r, RDB_FLAT_LISTPACK, v);
     case RDB_TYPE_HASH_ZIPLIST: return hashRdbLoadFlat(r, RDB_FLAT_ZIPLIST, v);
     case RDB_TYPE_HASH_ZIPMAP: return hashRdbLoadFlat(r, RDB_FLAT_ZIPMAP, v);
+    case RDB_TYPE_REDIS_HASH_EXPIRING: return hashRdbLoadRedisFields(r, v);
+    case RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING: return hashRdbLoadRedisFlat(r, v);
     default: return hashRdbLoadFields(r, rdb_type == RDB_TYPE_HASH_EXPIRING, v);
     }
 }

@@ -53,12 +53,12 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
     test {RESTORE: version and checksum} {
         set body [binary format c 0][dump_string x]
         r del b
-        foreach version {1 9 10 11 80 81} { assert_equal OK [r restore b 0 [dump_seal $body $version] replace] }
-        foreach version {0 12 79 82 65535} {
+        foreach version {1 9 10 11 12 13 80 81} { assert_equal OK [r restore b 0 [dump_seal $body $version] replace] }
+        foreach version {0 14 79 82 65535} {
             assert_error "ERR DUMP payload version or checksum are wrong" { r restore b 0 [dump_seal $body $version] replace }
         }
         config_set rdb-version-check relaxed
-        assert_equal OK [r restore b 0 [dump_seal $body 12] replace]
+        assert_equal OK [r restore b 0 [dump_seal $body 14] replace]
         config_set rdb-version-check strict
         set payload [dump_seal $body]
         for {set i 0} {$i < [string length $payload]} {incr i} {

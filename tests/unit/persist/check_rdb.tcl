@@ -108,7 +108,7 @@ tags {external:skip needs:debug} {
         }
 
         test {versions that this server does not load are read as far as they can be} {
-            foreach {magic note} {REDIS0012 another VALKEY079 another VALKEY082 newer VALKEY987 newer} {
+            foreach {magic note} {REDIS0014 another VALKEY079 another VALKEY082 newer VALKEY987 newer} {
                 write_bytes $path [rdb_file $magic \xfe\x00\x00\x01k\x01v]
                 lassign [check_rdb $path] code output
                 assert_equal 0 $code
@@ -116,9 +116,20 @@ tags {external:skip needs:debug} {
                 write_bytes $path [rdb_file $magic \xfe\x00\x00\x01k\x01v\x1e\x01x]
                 assert_match "1*There is no object type 30*1 keys read*" [check_rdb $path]
             }
-            # A hash with expiring fields in version 80 is another type in Redis's version 12.
-            write_bytes $path [rdb_file REDIS0012 \x16\x01h\x01\0\0\0\0\0\0\0\0\x01f\x01v]
-            assert_match "1*There is no object type 22*0 keys read*" [check_rdb $path]
+        }
+
+        test {types whose number means something else, or nothing, in the other family of versions} {
+            set hash \x18\x01h\x01\0\0\0\0\0\0\0\x01\x01\x01f\x01v
+            foreach magic {REDIS0012 REDIS0013 REDIS0014} {
+                write_bytes $path [rdb_file $magic $hash]
+                assert_match "0*looks OK!*1 keys read*" [check_rdb $path]
+                write_bytes $path [rdb_file $magic \x16\x01h\x01\0\0\0\0\0\0\0\0\x01f\x01v]
+                assert_match "1*pre-release version of Redis 7.4*Reading key 'h'*Reading type 22 ()*0 keys read*" [check_rdb $path]
+            }
+            foreach magic {REDIS0011 VALKEY080 VALKEY081} {
+                write_bytes $path [rdb_file $magic $hash]
+                assert_match "1*unknown type of value: 24*Reading key 'h'*Reading type 24 ()*0 keys read*" [check_rdb $path]
+            }
         }
 
         test {a slot that is being imported} {

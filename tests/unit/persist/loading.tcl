@@ -219,10 +219,11 @@ tags {external:skip needs:debug} {
         {no RDB file} "REDUS0011[string repeat x 20]" "The file does not begin with the signature of an RDB file" \
         {no version} "REDISabcd[string repeat x 20]" "The file does not begin with the signature of an RDB file" \
         {version 0} [rdb_file REDIS0000 {}] "Can't handle RDB format version 0" \
-        {version 12} [rdb_file REDIS0012 {}] "Can't handle RDB format version 12" \
+        {version 14} [rdb_file REDIS0014 {}] "Can't handle RDB format version 14" \
         {version 79} [rdb_file REDIS0079 {}] "Can't handle RDB format version 79" \
         {version 80 under another name} [rdb_file REDIS0080 {}] "Can't handle RDB format version 80" \
         {version 11 under our name} [rdb_file VALKEY011 {}] "Can't handle RDB format version 11" \
+        {version 12 under our name} [rdb_file VALKEY012 {}] "Can't handle RDB format version 12" \
         {version 82} [rdb_file VALKEY082 {}] "Can't handle RDB format version 82" \
         {too many databases} [rdb_file REDIS0011 $head\xfe\x10] \
             "The file has keys in a database beyond the 16 that are configured: raise the directive databases" \
@@ -265,6 +266,8 @@ tags {external:skip needs:debug} {
         {sizes that lie} [rdb_file REDIS0011 \xfe\x00\xfb\x81\x7f\xff\xff\xff\xff\xff\xff\xff\x01\x00\x01k\x01v] {k v} \
         {idle time and uses} [rdb_file REDIS0011 \xfe\x00\xf8\x0a\x00\x01k\x01v\xf9\xff\x00\x01l\x01w] {k v l w} \
         {an empty list, which old servers wrote} [rdb_file REDIS0011 \xfe\x00\x01\x04none\x00\x00\x01k\x01v] {k v} \
+        {version 12} [rdb_file REDIS0012 \xfe\x00\x00\x01k\x01v] {k v} \
+        {version 13} [rdb_file REDIS0013 \xfe\x00\x00\x01k\x01v] {k v} \
         {version 80} [rdb_file VALKEY080 \xfe\x00\x00\x01k\x01v] {k v} \
         {numbers and compressed strings} \
             [rdb_file REDIS0011 \xfe\x00\x00\xc0\x07\xc1\x39\x30\x00\x01z\xc3\x06\x1e\x01aa\xe0\x13\x00] \
@@ -281,7 +284,7 @@ tags {external:skip needs:debug} {
         }
 
         test {rdb-version-check relaxed tries what is newer} {
-            foreach magic {REDIS0012 VALKEY082} {
+            foreach magic {REDIS0014 REDIS0079 VALKEY082} {
                 write_bytes [srv dir]/dump.rdb [rdb_file $magic \xfe\x00\x00\x01k\x01v]
                 assert_error "ERR*" { r debug reload nosave }
                 r config set rdb-version-check relaxed
