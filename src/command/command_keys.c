@@ -66,13 +66,14 @@ int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, u
     return count;
 }
 
-/* SET only reads the old value with GET, IFEQ or IFNE. */
+/* SET only reads the old value with GET or a comparison. */
 int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
+    static const char *const reads[] = {"get", "ifeq", "ifne", "ifdeq", "ifdne"};
     unsigned flags = KEY_OW | KEY_UPDATE;
     for (int i = 3; i < argc; i++) {
-        if (strIs(argv[i], "get") || strIs(argv[i], "ifeq") || strIs(argv[i], "ifne"))
-            flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
+        for (size_t k = 0; k < sizeof reads / sizeof *reads; k++)
+            if (strIs(argv[i], reads[k])) flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
     }
     return keyRefsAdd(keys, 0, 1, 1, 1, flags);
 }

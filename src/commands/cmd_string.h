@@ -6,8 +6,8 @@
 
 extern const struct commandSpec commandsString[];
 
-commandProc appendCommand, decrCommand, decrbyCommand, delexCommand, delifeqCommand, getCommand,
-    getdelCommand, getexCommand, getrangeCommand, getsetCommand, incrCommand, incrbyCommand,
+commandProc appendCommand, decrCommand, decrbyCommand, delexCommand, delifeqCommand, digestCommand,
+    getCommand, getdelCommand, getexCommand, getrangeCommand, getsetCommand, incrCommand, incrbyCommand,
     incrbyfloatCommand, increxCommand, lcsCommand, mgetCommand, msetexCommand, msetCommand, msetnxCommand,
     psetexCommand, setCommand, setexCommand, setnxCommand, setrangeCommand, strlenCommand, substrCommand;
 

@@ -48,6 +48,7 @@
 #include "types/expiry_options.h"
 #include "types/keys/generic.h"
 #include "types/rdb_hooks.h"
+#include "types/string/string_digest.h"
 #include "types/types.h"
 
 enum { STRING_RAW, STRING_INT, STRING_TEXT, STRING_LINKED };
@@ -258,8 +259,9 @@ static const struct objectType string_type = {
 
 /* ---- SET and GET ---- */
 
-/* From SET_IFEQ on the value is compared. */
-enum setCondition { SET_ALWAYS, SET_NX, SET_XX, SET_IFEQ, SET_IFNE };
+/* From SET_IFEQ on the value is compared, from SET_IFDEQ on its digest. Servers before 9.2 know none from
+ * SET_IFNE on. */
+enum setCondition { SET_ALWAYS, SET_NX, SET_XX, SET_IFEQ, SET_IFNE, SET_IFDEQ, SET_IFDNE };
 
 struct setOptions {
     enum setCondition condition;
@@ -274,7 +276,9 @@ static enum setCondition stringSetConditionOf(struct str word) {
     if (strIs(word, "nx")) return SET_NX;
     if (strIs(word, "xx")) return SET_XX;
     if (strIs(word, "ifeq")) return SET_IFEQ;
-    return strIs(word, "ifne") ? SET_IFNE : SET_ALWAYS;
+    if (strIs(word, "ifne")) return SET_IFNE;
+    if (strIs(word, "ifdeq")) return SET_IFDEQ;
+    return strIs(word, "ifdne") ? SET_IFDNE : SET_ALWAYS;
 }
 
 /* `many`: parses for MSETEX, which has fewer options. */
@@ -332,13 +336,27 @@ static void stringReply(struct client *c, struct object *o) {
     stringReplyText(c, o, text, 0, text.len);
 }
 
+/* Returns whether a string (NULL: a missing key, which is equal to nothing) meets a condition from SET_IFEQ
+ * on. */
+static bool stringMeets(const struct object *o, enum setCondition condition, struct str compare) {
+    if (!o) return condition == SET_IFNE || condition == SET_IFDNE;
+    char buf[LONG_STR_SIZE];
+    struct str text = stringView(o, buf);
+    bool equal = condition >= SET_IFDEQ ? stringHasDigest(text, compare) : strEq(text, compare);
+    return equal == (condition == SET_IFEQ || condition == SET_IFDEQ);
+}
+
+/* Replies an error if a digest for a value that exists has a wrong length. */
+static bool stringCheckComparison(struct client *c, const struct object *o, enum setCondition condition,
+                                  struct str compare) {
+    return !o || condition < SET_IFDEQ || stringCheckDigest(c, compare);
+}
+
 static bool stringSetAllowed(const struct setOptions *opt, const struct object *o) {
     if (opt->condition == SET_ALWAYS) return true;
     if (opt->condition == SET_NX) return !o;
     if (opt->condition == SET_XX) return o;
-    char buf[LONG_STR_SIZE];
-    bool equal = o && strEq(stringView(o, buf), opt->compare);
-    return equal == (opt->condition == SET_IFEQ);
+    return stringMeets(o, opt->condition, opt->compare);
 }
 
 /* Propagates without the words GET, as nobody reads the reply. */
@@ -354,17 +372,17 @@ static void stringPropagateWithoutGet(struct client *c) {
 }
 
 /* Called before the value is stored, which may take the argument over. A time as PXAT means the same
- * at any time. IFNE has held, and servers before 9.2 do not know it. */
+ * at any time. From IFNE on the condition has held, and servers before 9.2 do not know it. */
 static void stringPropagateSet(struct client *c, const struct setOptions *opt, int vi) {
-    bool ifne = opt->condition == SET_IFNE;
-    if (!propagateWanted() || (opt->ttl == EXPIRY_PXAT && !ifne)) return;
+    bool newer = opt->condition >= SET_IFNE;
+    if (!propagateWanted() || (opt->ttl == EXPIRY_PXAT && !newer)) return;
     if (opt->ttl >= EXPIRY_EX) {
         char ms[LONG_STR_SIZE];
         bool plain = c->argc == 5; /* no other options: only the time differs */
         propagateRewrite(c, 5,
                          (struct str[]){plain ? c->argv[0] : STR("SET"), c->argv[1], c->argv[vi], STR("PXAT"),
                                         strN(ms, ll2string(ms, opt->when_ms))});
-    } else if (ifne) {
+    } else if (newer) {
         propagateRewrite(c, opt->ttl == EXPIRY_KEEP ? 4 : 3,
                          (struct str[]){STR("SET"), c->argv[1], c->argv[vi], STR("KEEPTTL")});
     } else if (opt->get) {
@@ -387,7 +405,7 @@ static inline void stringStoreSet(struct client *c, struct object *o, int vi, co
     }
     char scratch[8];
     int64_t when_ms = expires ? opt->when_ms : OBJ_NO_EXPIRE;
-    if (expires || opt->get || opt->condition == SET_IFNE) stringPropagateSet(c, opt, vi);
+    if (expires || opt->get || opt->condition >= SET_IFNE) stringPropagateSet(c, opt, vi);
     int64_t new_expire = opt->ttl == EXPIRY_KEEP && o ? objectExpire(o) : when_ms;
     dbSetWithExpire(c->db, key, o, stringArgValue(c, vi, scratch), new_expire);
     stringReportSet(c, key, when_ms);
@@ -403,6 +421,7 @@ stringGenericSet(struct client *c, int vi, struct setOptions *opt, bool reply_in
         replyWrongType(c);
         return;
     }
+    if (opt->condition >= SET_IFDEQ && !stringCheckComparison(c, o, opt->condition, opt->compare)) return;
     if (opt->get) stringReply(c, o);
     if (!stringSetAllowed(opt, o)) {
         if (!opt->get) {
@@ -421,10 +440,17 @@ stringGenericSet(struct client *c, int vi, struct setOptions *opt, bool reply_in
         replyOk(c);
 }
 
-void setCommand(struct client *c) {
+static __attribute__((noinline)) void stringSetWithOptions(struct client *c) {
     struct setOptions opt = {0};
-    if (c->argc > 3 && !stringParseSetOptions(c, 3, false, &opt)) return;
-    stringGenericSet(c, 2, &opt, false);
+    if (stringParseSetOptions(c, 3, false, &opt)) stringGenericSet(c, 2, &opt, false);
+}
+
+/* The compiler leaves out of the second call all that options need. */
+void setCommand(struct client *c) {
+    if (c->argc > 3)
+        stringSetWithOptions(c);
+    else
+        stringGenericSet(c, 2, &(struct setOptions){0}, false);
 }
 
 void setnxCommand(struct client *c) {
@@ -468,26 +494,39 @@ void getdelCommand(struct client *c) {
     if (o) stringDelete(c, c->argv[1]);
 }
 
-/* Deletes the string argv[1] if it has this value (equal), or has another one. */
-static void stringDeleteIf(struct client *c, struct str value, bool equal) {
-    char buf[LONG_STR_SIZE];
+/* Deletes the string argv[1] if it meets a condition from SET_IFEQ on. */
+static void stringDeleteIf(struct client *c, enum setCondition condition, struct str compare) {
     struct object *o;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_STRING, &o)) return;
-    bool holds = o && strEq(stringView(o, buf), value) == equal;
+    if (!stringCheckComparison(c, o, condition, compare)) return;
+    bool holds = o && stringMeets(o, condition, compare);
     if (holds) stringDelete(c, c->argv[1]);
     replyLongLong(c, holds);
 }
 
 void delifeqCommand(struct client *c) {
-    stringDeleteIf(c, c->argv[2], true);
+    stringDeleteIf(c, SET_IFEQ, c->argv[2]);
+}
+
+/* Deletes the key argv[1], whatever its type. */
+static void stringDeleteAny(struct client *c) {
+    bool exists = lookupKey(c->db, c->argv[1], LOOKUP_WRITE | LOOKUP_NOTOUCH);
+    if (exists) stringDelete(c, c->argv[1]);
+    replyLongLong(c, exists);
 }
 
 void delexCommand(struct client *c) {
-    bool equal = strIs(c->argv[2], "ifeq");
-    if (equal || strIs(c->argv[2], "ifne"))
-        stringDeleteIf(c, c->argv[3], equal);
-    else
-        replySyntaxError(c);
+    if (c->argc == 2) {
+        stringDeleteAny(c);
+    } else if (c->argc != 4) {
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
+    } else {
+        enum setCondition condition = stringSetConditionOf(c->argv[2]);
+        if (condition >= SET_IFEQ)
+            stringDeleteIf(c, condition, c->argv[3]);
+        else
+            replySyntaxError(c);
+    }
 }
 
 void getexCommand(struct client *c) {

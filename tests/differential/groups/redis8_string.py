@@ -1,34 +1,51 @@
-"""redis8_string.py - DELEX with IFEQ and IFNE, and SET IFNE, which Redis has had since 8.4 and Valkey since 9.2. Keys q0..q3.
+"""redis8_string.py - what Redis 8 has for strings: DIGEST, DELEX and SET with conditions (8.4). Keys q0..q3.
 
-Redis also takes other words after DELEX, has a message of its own for DELEX of what is no string, and accepts a second condition
-after IFNE; that is left out.
+Redis has messages of its own for DELEX of what is no string and for a wrong word after DELEX, accepts a second condition after IFNE,
+IFDEQ and IFDNE, and sends two replies to SET with GET and a digest of a wrong length; that is left out.
 """
 from compare import TIME
 from stream import Command
 
 LIMITS = {}
 TEXTS = [b"a", b"b", b"1", b"01", b"", b"x" * 200]
+DIGESTS = [b"e6c632b61e964e1f", b"575a0b1c44d8843f", b"65cd25028f98f158", b"d39af2a02494d689", b"2d06800538d394c2", b"50ef124fb1e4de53"]
 
 
 def key(p):
     return b"q%d" % p.randint(0, 3)
 
 
+def digest(p):
+    """Sometimes with capital letters, sometimes none."""
+    text = p.choice(DIGESTS)
+    return text if p.chance(0.8) else text.upper() if p.chance(0.5) else p.choice([b"0123456789abcdef", b"0123456789abcdeg", b"0x23456789abcdef"])
+
+
+def condition(p):
+    """For a value, or for a digest; in rare cases one of a wrong length."""
+    if p.chance(0.5):
+        return [p.token(b"IFEQ", b"IFNE"), p.choice(TEXTS)]
+    return [p.token(b"IFDEQ", b"IFDNE"), digest(p) if p.chance(0.95) else p.choice([b"", b"abc", b"0123456789abcdef0"])]
+
+
 def set_(p):
-    options = [[p.token(b"IFEQ", b"IFNE", b"IFNE"), p.choice(TEXTS)]]
-    options += p.maybe(0.3, [p.token(b"GET")])
+    options = [condition(p)]
+    wrong = options[0][0].upper() in (b"IFDEQ", b"IFDNE") and len(options[0][1]) != 16
+    options += p.maybe(0 if wrong else 0.3, [p.token(b"GET")])
     options += p.maybe(0.5, p.choice([[p.token(b"KEEPTTL")], [b"EX", p.ttl_s()], [b"PX", p.ttl_ms()], [b"EXAT", p.at_s()], [b"PXAT", p.at_ms()],
                                       [b"PXAT", b"1"], [b"EX", b"0"], [b"EX", b"x"]]))
     p.shuffle(options)
     words = [word for option in options for word in option]
     if p.chance(0.03):
-        words = p.choice([[b"IFNE"], [b"IFEQ", b"a", b"IFNE", b"a"], [b"NX", b"IFNE", b"a"], [b"XX", b"IFNE", b"a"], [b"IFNE", b"a", b"nosuch"]])
+        words = p.choice([[b"IFNE"], [b"IFEQ", b"a", b"IFNE", b"a"], [b"NX", b"IFNE", b"a"], [b"XX", b"IFNE", b"a"], [b"IFNE", b"a", b"nosuch"],
+                          [b"IFDEQ"], [b"NX", b"IFDEQ", DIGESTS[0]], [b"XX", b"IFDNE", DIGESTS[0]], [b"IFEQ", b"a", b"IFDEQ", DIGESTS[0]]])
     k = key(p) if p.chance(0.97) else b"list"
     return [Command(b"SET", k, p.choice(TEXTS), *words, fixed=True), *p.maybe(0.2, Command(b"EXPIRETIME", k, how=TIME, fixed=True))]
 
 
 COMMANDS = [
-    (10, set_), (5, lambda p: Command(b"DELEX", key(p), p.token(b"IFEQ", b"IFNE"), p.choice(TEXTS), fixed=True)),
+    (10, set_), (5, lambda p: Command(b"DELEX", key(p), *condition(p), fixed=True)),
+    (1, lambda p: Command(b"DELEX", p.choice([key(p), b"list"]), fixed=True)), (4, lambda p: Command(b"DIGEST", p.choice([key(p), key(p), b"list"]), fixed=True)),
     (1, lambda p: Command(b"DELEX", key(p), p.token(b"IFEQ", b"IFNE"), *p.choice([[], [b"a", b"b"]]), fixed=True)),
     (4, lambda p: Command(b"SET", key(p), p.choice(TEXTS), fixed=True)), (3, lambda p: Command(b"GET", key(p), fixed=True)),
     (0.2, lambda p: Command(b"RPUSH", b"list", b"x", fixed=True)), (0.2, lambda p: Command(b"DEL", key(p), fixed=True)),

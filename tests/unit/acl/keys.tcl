@@ -101,6 +101,8 @@ start_server {tags {acl external:skip}} {
         {getdel X}                         {RW access delete}  no  no
         {delifeq X v}                      {RM delete}         no  yes
         {delex X ifeq v}                   {RM delete}         no  yes
+        {delex X}                          {RM delete}         no  yes
+        {digest X}                         {RO access}         yes no
         {increx X ex 10}                   {RW access update}  no  no
         {xackdel X g ids 1 1}              {RW update}         no  yes
         {xdelex X ids 1 1}                 {RW update}         no  yes
@@ -109,6 +111,8 @@ start_server {tags {acl external:skip}} {
         {set X v get}                      {RW access update}  no  no
         {set X v ifeq get}                 {RW access update}  no  no
         {set X v ifne x}                   {RW access update}  no  no
+        {set X v ifdeq x}                  {RW access update}  no  no
+        {set X v IFDNE x}                  {RW access update}  no  no
         {set X v ex 10 get}                {RW access update}  no  no
         {bitfield X get u8 0}              {RO access}         yes no
         {bitfield X get u8 set}            {RO access}         yes no

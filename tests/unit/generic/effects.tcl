@@ -30,6 +30,13 @@ set effects {
     {set a 1} {delex a ifne 2} 1 {a} {del a}
     {set a 1} {delex a ifeq 2} 0 {} {}
     {} {delex a ifne 2} 0 {} {}
+    {set a 1} {delex a} 1 {a} {del a}
+    {rpush a 1} {delex a} 1 {a} {del a}
+    {} {delex a} 0 {} {}
+    {set a 7} {delex a ifdeq 06eed105b82285fa} 1 {a} {del a}
+    {set a 7} {delex a ifdne 06eed105b82285fa} 0 {} {}
+    {set a 7} {set a 2 ifdeq 06eed105b82285fa} 1 {a} {set a}
+    {set a 7} {set a 2 ifdeq 06eed105b82285fb} 0 {} {}
     {set a 1} {set a 2 ifne 3} 1 {a} {set a}
     {} {set a 2 ifne 3 ex 100} 1 {a} {set a; expire a}
     {set a 1} {set a 2 ifne 1} 0 {} {}

@@ -54,6 +54,12 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             {SET k get IFNE get GET}            {SET k get}
             {SET k v IFNE x PXAT 1}             {UNLINK k}
             {SET k v ; DELEX k IFEQ w ; DELEX k IFNE w}  {SET k v ; DEL k}
+            {SET k 7 ; SET k 8 IFDEQ 06eed105b82285fa ; SET k 9 IFDEQ 06eed105b82285fa}  {SET k 7 ; SET k 8}
+            {SET k 7 IFDNE 06eed105b82285fa KEEPTTL GET}  {SET k 7 KEEPTTL}
+            {SET k 8 IFDEQ 06eed105b82285fa EX 100}  {SET k 8 PXAT <ms>}
+            {SET k 7 IFDNE 06eed105b82285fa PXAT 4102444800000}  {SET k 7 PXAT 4102444800000}
+            {DELEX k IFDNE 06eed105b82285fa ; DELEX k IFDEQ 06eed105b82285fa ; DELEX k}  {DEL k}
+            {LPUSH k x ; DELEX k}               {LPUSH k x ; DEL k}
             {INCREX k}                          {SET k 1 KEEPTTL}
             {INCREX k BYINT 5 EX 100}           {SET k 6 PXAT <ms>}
             {INCREX k ENX EX 500}               {SET k 7 KEEPTTL}

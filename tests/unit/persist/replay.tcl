@@ -443,7 +443,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
     test {replay: what only happens on a condition} {
         assert_replays {
             r setnx a 1; r setnx a 2; r msetnx b 1 c 2; r msetnx c 3 d 4; r hsetnx h f 1; r hsetnx h f 2; r set a 5 xx; r set q 5 nx get; r set a 6 nx
-            r set a new ifeq 5; r set a newer ifeq 5; r set a got ifeq new get; r delifeq a other; r delifeq a got; r set ne 1 ifne 1; r set ne 2 ifne 1; r set ne 3 ifne 0 get; r delex ne ifeq 4; r set ne2 x; r delex ne2 ifne x; r delex ne2 ifne y; r mset x 1 y 2 z 3; r getdel x; r del y z nosuch; r unlink b
+            r set a new ifeq 5; r set a newer ifeq 5; r set a got ifeq new get; r delifeq a other; r delifeq a got; r set ne 1 ifne 1; r set ne 2 ifne 1; r set ne 3 ifne 0 get; r delex ne ifeq 4; r set ne2 x; r delex ne2 ifne x; r delex ne2 ifne y; r set dg 7; r set dg 8 ifdeq 06eed105b82285fa ex 1000; r set dg 9 ifdeq 06eed105b82285fa; r set dg 7 ifdne 06eed105b82285fa keepttl; r set dh 7 ifdne 06eed105b82285fa get; r delex dh ifdne 06eed105b82285fa; r delex dh ifdeq 06eed105b82285fa; r rpush dl x; r delex dl; r digest dg; r mset x 1 y 2 z 3; r getdel x; r del y z nosuch; r unlink b
             r rpush l a b a c a; r linsert l before b X; r linsert l after nosuch Y; r lrem l -2 a; r lset l 0 first; r ltrim l 0 2; r lpushx l 0; r lpushx nolist 0; r rpushx l 9; r rpush l2 1; r ltrim l2 5 6
             r srem nosuch a; r sadd s a b; r srem s a b; r zadd z 1 a; r zrem z a; r hset hh a 1; r hdel hh a; r hmset hm a 1 b 2
             r set word get get; r set word 7 ifeq get get; r set word2 get; r set word2 8 ifeq get get; r set word3 get get

@@ -23,7 +23,7 @@ start_server {tags {string}} {
         assert_error WRONGTYPE* {r delex l ifeq x}
         assert_error WRONGTYPE* {r delex l ifne x}
         foreach key {a l nosuch} { assert_error "ERR syntax error" {r delex $key ifgt x} }
-        foreach arguments {{a} {a ifeq} {a ifeq x y}} {
+        foreach arguments {{} {a ifeq} {a ifgt} {a ifeq x y}} {
             assert_error "ERR wrong number of arguments for 'delex' command" {r delex {*}$arguments}
         }
         assert_equal x [r get a]
