@@ -244,6 +244,7 @@ static struct {
     FIELD("resp", clientInfoCatResp),
     FIELD("lib-name", clientInfoCatLibName),
     FIELD("lib-ver", clientInfoCatLibVersion),
+    FIELD("io-thread", NULL),
     FIELD("tot-net-in", clientInfoCatNetIn),
     FIELD("tot-net-out", clientInfoCatNetOut),
     FIELD("tot-cmds", clientInfoCatCommands),

@@ -47,6 +47,7 @@ enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_REPORT_WHEN_SENT = 1 << 1, GO_ON_HAND
 #define KEPT_AT_REST    (64 * 1024) /* bytes that a sleeping thread may keep without being woken */
 
 struct ioClientStats io_client_stats;
+struct ioClientCounts io_client_counts[IO_THREADS_MAX + 1];
 
 /* ==== The I/O thread ==== */
 
@@ -373,9 +374,12 @@ static const struct ioClientReceiver *receiver;
 /* Called at the end of a handshake; the same function for all connections of the main thread. */
 static tlsDone *main_handshake_done;
 static bool (*keeps_on_main_thread)(const struct client *c);
-static size_t client_counts[IO_THREADS_MAX + 1]; /* offloaded clients, by thread number */
 /* Clients whose thread has to go on although it got no output for them. */
 static struct list to_continue;
+
+static struct ioClientCounts *ioClientCountsOf(const struct ioClient *p) {
+    return &io_client_counts[ioThreadNumber(p->thread)];
+}
 
 static void ioClientPostToThread(struct ioClient *p, struct ioMessage m) {
     m.port = p;
@@ -402,7 +406,7 @@ static ssize_t ioClientProxyWritev(struct connection *conn, const struct iovec *
 static void ioClientFree(struct ioClient *p) {
     if (p->input) ioInputFree(p->input);
     if (listLinked(&p->base.pending_node)) listRemove(&to_continue, &p->base.pending_node);
-    client_counts[ioThreadNumber(p->thread)]--;
+    ioClientCountsOf(p)->clients--;
     zfreeSized(p, sizeof *p);
 }
 
@@ -481,7 +485,7 @@ bool ioClientOffload(struct client *c, struct ioThread *t) {
     if (p->in_handshake) main_handshake_done = tlsSwapDone(c->conn, ioClientHandshakeDone);
     c->conn = &p->base;
     c->flags |= CLIENT_OFFLOADED;
-    client_counts[ioThreadNumber(t)]++;
+    io_client_counts[ioThreadNumber(t)].clients++;
     ioClientPostToThread(p, (struct ioMessage){.what = IO_CLIENT_TAKE});
     return true;
 }
@@ -620,7 +624,7 @@ static void ioClientOffloadedSend(struct client *c) {
     clientNoteSent(c, c->out.bytes);
     c->out.head = c->out.tail = NULL;
     c->out.bytes = c->out.mem = 0;
-    io_client_stats.writes++;
+    ioClientCountsOf(p)->writes++;
     ioClientSendGoOn(p, blocks);
 }
 
@@ -663,6 +667,7 @@ static bool ioClientOffloadedProgress(const struct client *c) {
 /* ---- Messages ---- */
 
 static void ioClientOnPart(struct ioClient *p, size_t n, size_t kept) {
+    ioClientCountsOf(p)->reads++;
     p->kept = ioClientClampCount(kept);
     if (p->client && n) receiver->part(p->client, n);
 }
@@ -680,7 +685,7 @@ static void ioClientPrefetchMessage(const struct ioMessage *m) {
 
 static void ioClientOnInput(struct ioClient *p, struct ioInput *in, struct replyBlock *spare) {
     if (spare) replyBlockFree(spare);
-    io_client_stats.reads++;
+    ioClientCountsOf(p)->reads++;
     if (p->client)
         receiver->input(p->client, in);
     else
@@ -753,7 +758,7 @@ void ioClientKeepOnMainThread(bool (*fn)(const struct client *c)) {
 }
 
 size_t ioClientCount(const struct ioThread *t) {
-    return client_counts[ioThreadNumber(t)];
+    return io_client_counts[ioThreadNumber(t)].clients;
 }
 
 size_t ioClientsMemory(const struct ioThread *t) {

@@ -134,9 +134,13 @@ void ioClientsTrim(struct ioThread *t);
 size_t ioClientsMemory(const struct ioThread *t);
 
 struct ioClientStats {
-    uint64_t accepts;       /* TLS handshakes done by threads */
-    uint64_t reads, writes; /* inputs that came from threads, outputs given to them */
+    uint64_t accepts; /* TLS handshakes done by threads */
     /* Turns of threads, and what they freed. All threads add to them, once a turn. */
     _Atomic uint64_t polls, freed;
 };
 extern struct ioClientStats io_client_stats;
+struct ioClientCounts {
+    size_t clients;         /* offloaded to the thread */
+    uint64_t reads, writes; /* inputs that came from it, outputs given to it */
+};
+extern struct ioClientCounts io_client_counts[IO_THREADS_MAX + 1]; /* by the thread's number; 0: unused */

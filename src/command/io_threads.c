@@ -20,6 +20,7 @@
 #include "base/processors.h"
 #include "base/ticks.h"
 #include "base/zmalloc.h"
+#include "client/client_info.h"
 #include "client/client_output.h"
 #include "command/io_client.h"
 #include "command/io_input.h"
@@ -235,9 +236,21 @@ static sds ioThreadsActiveInfo(sds s) {
     return infoField(s, "io_threads_active:%d", active > 0);
 }
 
+/* Adds up the counts of all threads, those that have ended included. */
+static struct ioClientCounts ioThreadsCountAll(void) {
+    struct ioClientCounts all = {0};
+    for (int i = 1; i <= IO_THREADS_MAX; i++) {
+        all.clients += io_client_counts[i].clients;
+        all.reads += io_client_counts[i].reads;
+        all.writes += io_client_counts[i].writes;
+    }
+    return all;
+}
+
 static sds ioThreadsStatsInfo(sds s) {
-    s = infoField(s, "io_threaded_reads_processed:%llu", (unsigned long long)io_client_stats.reads);
-    s = infoField(s, "io_threaded_writes_processed:%llu", (unsigned long long)io_client_stats.writes);
+    struct ioClientCounts all = ioThreadsCountAll();
+    s = infoField(s, "io_threaded_reads_processed:%llu", (unsigned long long)all.reads);
+    s = infoField(s, "io_threaded_writes_processed:%llu", (unsigned long long)all.writes);
     s = infoField(s, "io_threaded_freed_objects:%llu", (unsigned long long)io_client_stats.freed);
     s = infoField(s, "io_threaded_accept_processed:%llu", (unsigned long long)io_client_stats.accepts);
     s = infoField(s, "io_threaded_poll_processed:%llu", (unsigned long long)io_client_stats.polls);
@@ -245,6 +258,31 @@ static sds ioThreadsStatsInfo(sds s) {
                   (unsigned long long)turn_stats.threaded_batches);
     return infoField(s, "io_threaded_total_prefetch_entries:%llu",
                      (unsigned long long)turn_stats.threaded_keys);
+}
+
+static sds ioThreadsCountsField(sds s, int number, const struct ioClientCounts *n) {
+    return infoField(s, "io_thread_%d:clients=%zu,reads=%llu,writes=%llu", number, n->clients,
+                     (unsigned long long)n->reads, (unsigned long long)n->writes);
+}
+
+/* Clients that were freed may still count as their thread's, so `threads` may be larger. */
+static uint64_t ioThreadsMainPart(uint64_t total, uint64_t threads) {
+    return total > threads ? total - threads : 0;
+}
+
+/* Number 0 is the main thread. */
+static sds ioThreadsThreadsInfo(sds s) {
+    struct ioClientCounts all = ioThreadsCountAll();
+    struct ioClientCounts main_thread = {ioThreadsMainPart(clients.length, all.clients),
+                                         ioThreadsMainPart(clientstats.reads, all.reads),
+                                         ioThreadsMainPart(clientstats.writes, all.writes)};
+    s = ioThreadsCountsField(s, 0, &main_thread);
+    for (int i = 1; i < configured; i++) s = ioThreadsCountsField(s, i, &io_client_counts[i]);
+    return s;
+}
+
+static sds ioThreadsCatNumber(sds s, struct client *c) {
+    return clientInfoNumber(s, c->flags & CLIENT_OFFLOADED ? ioThreadNumber(ioClientOf(c)->thread) : 0);
 }
 
 /* Reports every thread that may exist. */
@@ -274,7 +312,8 @@ static sds ioThreadsPendingInfo(sds s) {
 }
 
 static void ioThreadsResetStats(void) {
-    io_client_stats.reads = io_client_stats.writes = io_client_stats.accepts = 0;
+    for (int i = 1; i <= IO_THREADS_MAX; i++) io_client_counts[i].reads = io_client_counts[i].writes = 0;
+    io_client_stats.accepts = 0;
     io_client_stats.polls = io_client_stats.freed = 0;
 }
 
@@ -287,6 +326,8 @@ void ioThreadsRegister(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("server", ioThreadsActiveInfo);
     infoRegister("stats", ioThreadsStatsInfo);
+    infoRegister("threads", ioThreadsThreadsInfo);
+    clientInfoField("io-thread", ioThreadsCatNumber);
     memoryAddPart(MEMORY_IO_THREADS, ioThreadsMemory);
     infoRegister("cpu", ioThreadsActiveTimesInfo);
     infoRegister("debug", ioThreadsPendingInfo);

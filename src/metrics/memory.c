@@ -50,6 +50,7 @@ struct memoryFigures {
 };
 
 static size_t peak, startup;
+static int64_t peak_at_s; /* Unix time */
 static uint64_t system_memory;
 
 /* The last answer of the allocator and the kernel, which takes three times as long as the rest of INFO.
@@ -69,7 +70,9 @@ static int64_t memoryDifference(size_t a, size_t b) {
 }
 
 static void memoryUpdatePeak(size_t used) {
-    if (used > peak) peak = used;
+    if (used <= peak) return;
+    peak = used;
+    peak_at_s = ustime() / 1000000;
 }
 
 static void memoryPeakCron(void) {
@@ -77,7 +80,8 @@ static void memoryPeakCron(void) {
 }
 
 static void memoryResetPeak(void) {
-    peak = zmallocUsedMemory();
+    peak = 0;
+    memoryUpdatePeak(zmallocUsedMemory());
 }
 
 /* Adds a client's memory; replicas are a part of their own. */
@@ -141,6 +145,7 @@ static sds memoryFiguresInfo(sds s) {
     s = memoryHumanField(s, "used_memory", f.used);
     s = memoryHumanField(s, "used_memory_rss", f.rss);
     s = memoryHumanField(s, "used_memory_peak", peak);
+    s = infoField(s, "used_memory_peak_time:%lld", (long long)peak_at_s);
     s = infoField(s, "used_memory_peak_perc:%.2f%%", 100 * memoryRatio(f.used, peak));
     s = infoField(s, "used_memory_overhead:%zu", f.overhead);
     s = infoField(s, "used_memory_startup:%zu", startup);
@@ -406,7 +411,8 @@ static bool memoryApplyPurgeThread(const char **err) {
 
 void memoryMarkStarted(void) {
     zmallocSetBackgroundThread(purge_thread); /* not earlier, as a thread does not survive daemonizing */
-    startup = peak = zmallocUsedMemory();
+    memoryResetPeak();
+    startup = peak;
 }
 
 void memoryInit(void) {

@@ -61,8 +61,9 @@ static struct {
     uint64_t dirty_mark; /* dbstats.dirty when the last save was taken */
     int64_t at_s;        /* when the last save was taken, in Unix time */
     uint64_t saves;
-    int64_t tried_s; /* when the last save in the background was tried */
-    bool failed;     /* the last save failed */
+    int64_t tried_s;   /* when the last save in the background was tried */
+    bool failed;       /* the last save failed */
+    uint64_t failures; /* since the last save that succeeded, or since CONFIG RESETSTAT */
     bool scheduled;
 } last;
 
@@ -85,6 +86,7 @@ static uint64_t snapshotChanges(void) {
 /* Makes admission check commands only while the last save has failed. */
 static void snapshotNoteOutcome(bool failed) {
     last.failed = failed;
+    last.failures = failed ? last.failures + 1 : 0;
     admissionIdle(RULE_SNAPSHOT_FAILS, !failed);
 }
 
@@ -456,6 +458,7 @@ static sds snapshotPersistenceInfo(sds s) {
     s = infoField(s, "rdb_last_bgsave_time_sec:%lld", (long long)childLastSeconds(CHILD_RDB));
     s = infoField(s, "rdb_current_bgsave_time_sec:%lld", saving ? (long long)childSeconds() : -1);
     s = infoField(s, "rdb_saves:%llu", (unsigned long long)last.saves);
+    s = infoField(s, "rdb_saves_consecutive_failures:%llu", (unsigned long long)last.failures);
     s = infoField(s, "rdb_last_load_keys_expired:%llu", (unsigned long long)rdb_last_load.expired);
     s = infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_last_load.keys);
     return infoField(s, "forkless_estimated_seconds_remaining:-1");
@@ -471,7 +474,7 @@ static sds snapshotDebugInfo(sds s) {
 }
 
 static void snapshotResetStats(void) {
-    last.saves = 0;
+    last.saves = last.failures = 0;
 }
 
 static bool snapshotHasSavePoints(void) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* info.h - the report of INFO: each module adds its own fields to a section.
  *
- * Sections print in the order server, tls, clients, memory, persistence, stats, replication, cpu, modules,
- * commandstats, errorstats, latencystats, cluster, cluster_info, scriptingengines, keyspace, hotkeys,
- * sentinel, debug; within a section in the order of info_order.h. */
+ * Sections print in the order server, tls, clients, memory, persistence, threads, stats, replication, cpu,
+ * modules, commandstats, errorstats, latencystats, cluster, cluster_info, scriptingengines, keyspace,
+ * keysizes, hotkeys, sentinel, debug; within a section in the order of info_order.h. */
 #pragma once
 
 #include "base/sds.h"

@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/version.h"
 #include "client/client_output.h"
+#include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/memory_report.h"
 #include "repl/history.h"
@@ -20,6 +21,8 @@
 #include "repl/receive.h"
 
 #define READ_ROOM (64 * 1024)
+
+static int64_t buffer_limit; /* bytes; 0: client-output-buffer-limit applies */
 
 static void linkDualOnMainLine(struct linkWire *w, struct str line);
 static void linkDualOnRdbConnected(struct linkWire *w);
@@ -87,7 +90,7 @@ static void linkDualFinish(void) {
 /* ---- The main connection ---- */
 
 static bool linkDualIsFull(void) {
-    uint64_t limit = clientOutputHardLimit(CLIENT_CLASS_REPLICA);
+    uint64_t limit = buffer_limit ? (uint64_t)buffer_limit : clientOutputHardLimit(CLIENT_CLASS_REPLICA);
     return limit && sdslen(dual.stream) >= limit;
 }
 
@@ -277,6 +280,11 @@ static size_t linkDualMemory(void) {
 }
 
 void dualInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("replica-full-sync-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &buffer_limit,
+                   0, 0, INT64_MAX, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
     memoryAddPart(MEMORY_PRIMARY_STREAM, linkDualMemory);
 }
 

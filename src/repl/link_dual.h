@@ -6,8 +6,9 @@
  *                    │                       ▲                                              ├─▶ applied
  *     RDB connection └▶ REPLCONF, SYNC ─▶ $ENDOFF ─▶ snapshot (repl/receive.h) ─────────────┘
  *
- * At most as many bytes are kept as a primary keeps for a replica (client-output-buffer-limit). Beyond that
- * the socket is not read any more, and the primary keeps the rest. */
+ * At most replica-full-sync-buffer-limit bytes are kept; if that is 0, as many as a primary keeps for a
+ * replica (client-output-buffer-limit). Beyond that the socket is not read any more, and the primary keeps
+ * the rest. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,5 +31,5 @@ void dualCancel(void); /* `end` is not called; does nothing when none is running
 bool dualRunning(void);
 bool dualAwaitsSnapshot(void); /* the snapshot has not begun yet */
 int64_t dualLastIoMs(void);
-void dualInit(void);                                     /* memory report */
+void dualInit(void);                                     /* directive, memory report */
 size_t dualStreamBytes(void), dualStreamPeakBytes(void); /* bytes kept; the peak of the latest run */

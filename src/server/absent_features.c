@@ -46,6 +46,15 @@ static struct configDirective transports[] = {
     CONFIG_INT("rdma-rx-size", NULL, 0, NULL, 1 << 20, 64 << 10, 16 << 20, NULL),
 };
 
+static struct configDirective redis8[] = {
+    CONFIG_INT("cluster-compatibility-sample-ratio", NULL, SET, NULL, 0, 0, 100, NULL),
+    CONFIG_INT("cluster-slot-migration-handoff-max-lag-bytes", NULL, SET | CONFIG_MEMORY, NULL, 1 << 20, 0,
+               INT64_MAX, NULL),
+    CONFIG_INT("cluster-slot-migration-write-pause-timeout", NULL, SET, NULL, 10000, 0, INT64_MAX, NULL),
+    CONFIG_INT("lookahead", NULL, SET, NULL, 16, 1, INT32_MAX, NULL),
+    CONFIG_BOOL("vset-force-single-threaded-execution", NULL, SET, NULL, false, NULL),
+};
+
 static struct configDirective others[] = {
     CONFIG_BOOL("aof-disable-auto-gc", NULL, SET | CONFIG_HIDDEN, NULL, false, NULL),
     CONFIG_BOOL("enable-debug-assert", NULL, CONFIG_HIDDEN, NULL, false, NULL),
@@ -62,6 +71,7 @@ static const struct feature {
     size_t count;
 } features[] = {
     {"replies without copies", avoiding_copies, COUNT(avoiding_copies)},
+    {"Redis 8", redis8, COUNT(redis8)},
     {"the network", transports, COUNT(transports)},
     {"others", others, COUNT(others)},
 };
@@ -73,6 +83,8 @@ static const char *absentFeaturesConsequence(const char *directive) {
     static const struct {
         const char *directive, *text;
     } known[] = {
+        {"cluster-slot-migration-handoff-max-lag-bytes", "see slot-migration-max-failover-repl-bytes"},
+        {"lookahead", "see prefetch-batch-max-size"},
         {"lua-enable-insecure-api", "scripts still cannot call what is insecure"},
     };
     for (size_t i = 0; i < COUNT(known); i++) {

@@ -14,7 +14,7 @@ proc client_list {args} { return [lmap line [split [string trim [r client list {
 start_server {tags {client}} {
     test {CLIENT LIST and INFO: the fields and their order} {
         set names {id addr laddr fd name age idle flags capa db sub psub ssub multi watch qbuf qbuf-free argv-mem
-            multi-mem rbs rbp obl oll omem tot-mem events cmd user redir resp lib-name lib-ver tot-net-in tot-net-out
+            multi-mem rbs rbp obl oll omem tot-mem events cmd user redir resp lib-name lib-ver io-thread tot-net-in tot-net-out
             tot-cmds}
         assert_equal [join $names] [join [dict keys [client_fields [r client info]]]]
         assert_equal [join $names] [join [dict keys [lindex [client_list] 0]]]

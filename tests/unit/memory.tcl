@@ -164,12 +164,16 @@ start_server {tags {memory external:skip}} {
         r set big [string repeat x 5000000]
         r get nothing
         assert_morethan [s used_memory_peak] 5000000
+        set at [s used_memory_peak_time]
+        assert_range $at [expr {[clock seconds] - 5}] [clock seconds]
         r del big
-        after 200
+        after 1100
         assert_morethan [s used_memory_peak] 5000000
+        assert_equal $at [s used_memory_peak_time]
         wait_for_condition 500 20 {[s used_memory] < 5000000} else { fail "not freed" }
         r config resetstat
         assert_lessthan [s used_memory_peak] 5000000
+        assert_morethan [s used_memory_peak_time] $at
     }
 
     test {MEMORY DOCTOR, PURGE, MALLOC-STATS and HELP} {

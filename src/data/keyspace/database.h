@@ -13,6 +13,7 @@ struct db {
 
 struct dbStats {
     uint64_t hits, misses, expired, expired_fields, expired_time_cap;
+    uint64_t expired_actively, expired_fields_actively; /* by the jobs; included in the two above */
     double expired_stale_perc;
     uint64_t expire_cycle_us;
     uint64_t dirty; /* changes since the start; data/notify.c adds to it */

@@ -449,7 +449,10 @@ static double dbVolatileStalePercent(void) {
 
 static sds dbInfo(sds s) {
     s = infoField(s, "expired_keys:%llu", (unsigned long long)dbstats.expired);
+    s = infoField(s, "expired_keys_active:%llu", (unsigned long long)dbstats.expired_actively);
     s = infoField(s, "expired_fields:%llu", (unsigned long long)dbstats.expired_fields);
+    s = infoField(s, "expired_subkeys:%llu", (unsigned long long)dbstats.expired_fields);
+    s = infoField(s, "expired_subkeys_active:%llu", (unsigned long long)dbstats.expired_fields_actively);
     s = infoField(s, "expired_stale_perc:%.2f", dbstats.expired_stale_perc * 100);
     s = infoField(s, "expired_keys_with_volatile_items_stale_perc:%.2f", dbVolatileStalePercent());
     s = infoField(s, "expired_time_cap_reached_count:%llu", (unsigned long long)dbstats.expired_time_cap);

@@ -49,7 +49,10 @@ static void expireSampleKey(void *priv, void *entry) {
     s->looked++;
     int64_t ttl = objectExpire(o) - cmd_time_ms;
     if (ttl < 0) {
-        if (dbExpireKey(s->db, o)) changesCount(1);
+        if (dbExpireKey(s->db, o)) {
+            dbstats.expired_actively++;
+            changesCount(1);
+        }
         s->expired++;
     } else {
         s->ttl_sum += (double)ttl;

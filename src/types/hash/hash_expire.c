@@ -108,6 +108,7 @@ static void hashExpireReclaim(struct db *db, const struct hashTracked *e) {
     bool left = hashCommit(&h, db, view, o);
     if (n) {
         dbstats.expired_fields += n;
+        dbstats.expired_fields_actively += n;
         keyChanged(NULL, db, view, NOTIFY_HASH, "hexpired", n);
     }
     if (!left) keyEvent(NOTIFY_GENERIC, "del", view, db);

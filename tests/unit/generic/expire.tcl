@@ -132,7 +132,7 @@ start_server {tags {expire}} {
             r set k v
             r config resetstat
             r {*}$command
-            assert_equal {0 1} [list [r dbsize] [s expired_keys]] $command
+            assert_equal {0 1 0} [list [r dbsize] [s expired_keys] [s expired_keys_active]] $command
         }
         r rpush k a
         assert_equal {OK 0} [list [r set k v pxat 1] [r exists k]]
@@ -179,11 +179,13 @@ start_server {tags {expire}} {
     test {keys expire without being accessed} {
         r flushall
         set expired [s expired_keys]
+        set actively [s expired_keys_active]
         for {set i 0} {$i < 1000} {incr i} { r set k$i v px [expr {1 + $i % 50}] }
         r set lasting v
         r set later v ex 1000
         wait_for_condition 200 50 {[r dbsize] == 2} else { fail "[r dbsize] keys are left" }
         assert_equal [expr {$expired + 1000}] [s expired_keys]
+        assert_equal [expr {$actively + 1000}] [s expired_keys_active]
         assert_match "keys=2,expires=1,*" [s db0]
     }
 

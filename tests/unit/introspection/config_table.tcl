@@ -159,6 +159,7 @@ append table [subst {
     cluster-announce-ip {own {192.0.2.1 192.0.2.1 {} {}} {{a b} 50%}}
     cluster-announce-port {int 0 65535}
     cluster-announce-tls-port {int 0 65535}
+    cluster-compatibility-sample-ratio {int 0 100}
     cluster-blacklist-ttl {own {-1 -1 7 7} {x 1kb}}
     cluster-config-file immutable
     cluster-config-save-behavior {enum sync best-effort}
@@ -174,6 +175,8 @@ append table [subst {
     cluster-replica-priority {int 0 2147483647}
     cluster-replica-validity-factor|cluster-slave-validity-factor {int 0 $int_max}
     cluster-require-full-coverage bool
+    cluster-slot-migration-handoff-max-lag-bytes {memory 0}
+    cluster-slot-migration-write-pause-timeout {int 0 $long_max}
     cluster-slot-migration-log-max-len {int 0 $long_max}
     cluster-slot-stats-enabled bool
     dual-channel-replication-enabled bool
@@ -184,6 +187,7 @@ append table [subst {
     forkless-infrastructure-enabled immutable
     ignore-warnings {text abc {a b}}
     io-threads {int 1 256}
+    lookahead {int 1 $int_max}
     min-replicas-max-lag|min-slaves-max-lag {int 0 $int_max}
     min-replicas-to-write|min-slaves-to-write {int 0 $int_max}
     mptcp immutable
@@ -209,6 +213,7 @@ append table [subst {
     replica-announce-ip|slave-announce-ip {text abc {a b}}
     replica-announce-port|slave-announce-port {int 0 65535}
     replica-announced bool
+    replica-full-sync-buffer-limit {memory 0}
     replica-ignore-disk-write-errors bool
     replica-ignore-maxmemory|slave-ignore-maxmemory bool
     replica-lazy-flush|slave-lazy-flush bool
@@ -221,6 +226,7 @@ append table [subst {
     socket-mark-id immutable
     tls-cluster {own {no no} {yes x}}
     tls-replication {own {no no} {yes x}}
+    vset-force-single-threaded-execution bool
 }]
 
 # Not shown by patterns.

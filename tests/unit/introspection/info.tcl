@@ -16,15 +16,16 @@ start_server {tags {introspection}} {
     test {INFO all and everything add the sections about commands} {
         foreach group {all everything} {
             set titles [info_titles $group]
-            assert_equal 18 [llength $titles]
+            assert_equal 20 [llength $titles]
             assert_equal {{# Server} {# TLS} {# Clients}} [lrange $titles 0 2]
-            assert_equal {{# Commandstats} {# Errorstats} {# Latencystats} {# Cluster} {# Cluster Info} {# Scripting Engines} {# Keyspace} {# Hotkeys} {# Throttling}} \
-                [lrange $titles 9 end]
+            assert_equal {{# Commandstats} {# Errorstats} {# Latencystats} {# Cluster} {# Cluster Info} {# Scripting Engines} {# Keyspace} {# Keysizes} {# Hotkeys} {# Throttling}} \
+                [lrange $titles 10 end]
+            assert_equal {{# Persistence} {# Threads} {# Stats}} [lrange $titles 4 6]
         }
     }
 
     test {INFO shows some sections only when they are named} {
-        foreach {name title} {tls TLS debug Debug cluster_info {Cluster Info} scriptingengines {Scripting Engines}} {
+        foreach {name title} {tls TLS threads Threads keysizes Keysizes debug Debug cluster_info {Cluster Info} scriptingengines {Scripting Engines}} {
             assert_equal [list "# $title"] [info_titles $name]
         }
         assert_no_match "*# Debug*" [r info everything]
@@ -41,11 +42,12 @@ start_server {tags {introspection}} {
         }
         in_order server {redis_version server_name process_id process_supervised run_id tcp_port hz executable config_file io_threads_active availability_zone listener0}
         in_order clients {connected_clients cluster_connections maxclients blocked_clients tracking_clients pubsub_clients paused_timeout_milliseconds}
-        in_order memory {used_memory used_memory_lua used_memory_scripts_human maxmemory mem_replicas_repl_buffer mem_clients_slaves mem_cluster_slot_import
+        in_order memory {used_memory used_memory_peak_human used_memory_peak_time used_memory_peak_perc used_memory_lua used_memory_scripts_human maxmemory mem_replicas_repl_buffer mem_clients_slaves mem_cluster_slot_import
             mem_cluster_slot_export mem_aof_buffer mem_allocator mem_overhead_db_hashtable_rehashing active_defrag_running lazyfreed_objects}
         in_order persistence {loading rdb_changes_since_last_save rdb_last_cow_size aof_enabled aof_last_cow_size module_fork_in_progress slot_migration_fork_in_progress
             forkless_estimated_seconds_remaining}
         in_order stats {total_connections_received total_net_repl_input_bytes instantaneous_input_kbps instantaneous_input_repl_kbps sync_full expired_keys
+            expired_keys_active expired_fields expired_subkeys expired_subkeys_active expired_stale_perc
             evicted_keys keyspace_hits migrate_cached_sockets slave_expires_tracked_keys dump_payload_sanitizations io_threaded_reads_processed
             reply_buffer_shrinks eventloop_cycles acl_access_denied_db}
         in_order cpu {used_cpu_sys used_cpu_user_main_thread used_active_time_main_thread}

@@ -268,7 +268,7 @@ tags {external:skip needs:debug} {
             r set still fine
             r bgsave
             wait_for_save
-            assert_equal err [s rdb_last_bgsave_status]
+            assert_equal {err 1} [list [s rdb_last_bgsave_status] [s rdb_saves_consecutive_failures]]
             wait_for_log "Renaming the temporary RDB file temp-*.rdb to dump.rdb in the directory * failed:"
             wait_for_log "The background save failed"
             assert_error "MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist to\
@@ -282,9 +282,15 @@ tags {external:skip needs:debug} {
             r set k w
             r config set stop-writes-on-bgsave-error yes
             assert_error "MISCONF *" { r set k x }
+            r bgsave
+            wait_for_save
+            assert_equal 2 [s rdb_saves_consecutive_failures]
+            r config resetstat
+            assert_equal {err 0} [list [s rdb_last_bgsave_status] [s rdb_saves_consecutive_failures]]
             repair_saving
             r bgsave
             wait_for_save
+            assert_equal {ok 0} [list [s rdb_last_bgsave_status] [s rdb_saves_consecutive_failures]]
             r set k x
             assert_equal PONG [r ping]
             assert_equal {} [temporary_files]

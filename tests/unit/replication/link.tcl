@@ -362,18 +362,21 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
     }
 
     test {The local buffer has a limit; the rest stays with the primary} {
-        config_set client-output-buffer-limit "replica 100000 0 0"
-        close $main
-        lassign [dual_opening] main rdb
-        set stream [string repeat [command INCR n][command SET k [string repeat v 1000]] 300]
-        primary_send $main "+CONTINUE $::id_a\r\n$stream"
-        wait_for_log "*the buffer is full (*, so what follows stays with the primary for now*"
-        assert_range [s replicas_repl_buffer_size] 100000 [expr {100000 + 80000}]
-        primary_send $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
-        wait_for_offset [expr {300 + [string length $stream]}]
-        assert_equal {300 1000} [list [r get n] [r strlen k]]
-        close $rdb
-        config_set client-output-buffer-limit "replica 256mb 64mb 60"
+        foreach {name limit} {client-output-buffer-limit {replica 100000 0 0} replica-full-sync-buffer-limit 100000} {
+            set old [config_get $name]
+            config_set $name $limit
+            close $main
+            lassign [dual_opening] main rdb
+            set stream [string repeat [command INCR n][command SET k [string repeat v 1000]] 300]
+            primary_send $main "+CONTINUE $::id_a\r\n$stream"
+            wait_for_log "*the buffer is full (*, so what follows stays with the primary for now*"
+            assert_range [s replicas_repl_buffer_size] 100000 [expr {100000 + 80000}] $name
+            primary_send $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
+            wait_for_offset [expr {300 + [string length $stream]}]
+            assert_equal {300 1000} [list [r get n] [r strlen k]] $name
+            close $rdb
+            config_set $name $old
+        }
     }
 
     test {When one of the connections fails, the synchronization starts again} {

@@ -19,7 +19,7 @@ set expected {
     }
     memory {
         used_memory ^\\d+$ used_memory_human {^[\d.]+[BKMG]$} used_memory_rss ^\\d+$ used_memory_rss_human {^[\d.]+[KMG]$}
-        used_memory_peak ^\\d+$ used_memory_peak_human {^[\d.]+[BKMG]$} used_memory_peak_perc {^[\d.]+%$}
+        used_memory_peak ^\\d+$ used_memory_peak_human {^[\d.]+[BKMG]$} used_memory_peak_perc {^[\d.]+%$} used_memory_peak_time {^\d{10}$}
         used_memory_overhead ^\\d+$ used_memory_startup ^\\d+$ used_memory_dataset ^\\d+$
         used_memory_dataset_perc {^[\d.]+%$} allocator_allocated ^\\d+$ allocator_active ^\\d+$
         allocator_resident ^\\d+$ allocator_muzzy ^\\d+$ total_system_memory ^\\d+$
@@ -195,8 +195,8 @@ start_server {tags {external:skip}} {
             {} {Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace}
             default {Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace}
             {cpu server} {Server CPU} {CPU cpu nosuch} CPU nosuch {} {commandstats keyspace} {Commandstats Keyspace}
-            all {Server TLS Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster {Cluster Info} {Scripting Engines} Keyspace Hotkeys Throttling}
-            everything {Server TLS Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster {Cluster Info} {Scripting Engines} Keyspace Hotkeys Throttling}
+            all {Server TLS Clients Memory Persistence Threads Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster {Cluster Info} {Scripting Engines} Keyspace Keysizes Hotkeys Throttling}
+            everything {Server TLS Clients Memory Persistence Threads Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster {Cluster Info} {Scripting Engines} Keyspace Keysizes Hotkeys Throttling}
             {default commandstats} {Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Cluster Keyspace}
         } {
             assert_equal $sections [lmap title [regexp -all -inline -line {^# [\w ]+} [r info {*}$words]] { string range $title 2 end }] $words

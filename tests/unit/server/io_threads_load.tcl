@@ -66,6 +66,16 @@ start_server {overrides {io-threads 8 io-threads-always-active no save ""} tags 
         assert_no_match "*io_thread_*" [r info cpu]
     }
 
+    test {INFO threads has a line for the main thread and for every possible one} {
+        r config resetstat
+        r ping
+        assert_match "# Threads\r\nio_thread_0:clients=1,reads=2,writes=2\r\n" [r info threads]
+        r config set io-threads 3
+        assert_match "*\r\nio_thread_1:clients=0,reads=0,writes=0\r\nio_thread_2:clients=0,reads=0,writes=0\r\n" [r info threads]
+        r config set io-threads 1
+        assert_match "* lib-ver= io-thread=0 tot-net-in=*" [r client info]
+    }
+
     test {a thread starts with the load, and sleeps after it} {
         if {[processors] < 2} { skip "one processor" }
         r config set io-threads 2
@@ -108,6 +118,16 @@ start_server {overrides {io-threads 4 io-threads-always-active yes save ""} tags
         assert_morethan [s io_threaded_writes_processed] 600
         assert_morethan [s io_threaded_poll_processed] 100
         for {set i 1} {$i <= 3} {incr i} { assert_morethan [s used_active_time_io_thread_$i] 0 }
+        set sums {clients 0 reads 0 writes 0}
+        foreach line [regexp -all -inline {io_thread_[123]:\S+} [r info threads]] {
+            assert_morethan [regexp {:clients=(\d+),reads=(\d+),writes=(\d+)$} $line -> n reads writes] 0 $line
+            foreach {name value} [list clients $n reads $reads writes $writes] { dict incr sums $name $value }
+        }
+        assert_range [dict get $sums clients] 30 31
+        assert_range [dict get $sums reads] 600 [s io_threaded_reads_processed]
+        assert_range [dict get $sums writes] 600 [s io_threaded_writes_processed]
+        set threads [regexp -all -inline { io-thread=\d } [r client list]]
+        assert_morethan [llength [lsearch -all -regexp $threads {=[123] $}]] 29
         set many [valkey_deferring_client]
         for {set i 0} {$i < 50} {incr i} { append batch "GET key:$i\r\n" }
         $many write $batch

@@ -479,14 +479,15 @@ start_server [list overrides [list hash-max-listpack-entries $limit] tags {hash 
         assert_equal 5 [s expired_fields]
         r hset k d 1
         assert_equal {6 0.00} [list [s expired_fields] [s expired_keys_with_volatile_items_stale_perc]]
+        assert_equal {6 0} [list [s expired_subkeys] [s expired_subkeys_active]] "Redis's names; none by the job yet"
         r hpexpire k 1 fields 2 d e
         r debug set-active-expire 1
         wait_for_condition 500 20 {[r exists k] == 0} else { fail "expired fields stay" }
         r debug set-active-expire 0
-        assert_equal 8 [s expired_fields]
+        assert_equal {8 8 2} [list [s expired_fields] [s expired_subkeys] [s expired_subkeys_active]]
         assert_match "*,keys_with_volatile_items=0" [s db0]
         r config resetstat
-        assert_equal 0 [s expired_fields]
+        assert_equal {0 0 0} [list [s expired_fields] [s expired_subkeys] [s expired_subkeys_active]]
     }
 
     test {HGETDEL does not count hits and misses} {
