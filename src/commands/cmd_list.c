@@ -19,6 +19,35 @@ static const struct commandArg blmoveArgs[] = {
     {0},
 };
 
+static const struct commandArg movemModeArgs[] = {
+    {.name = "count", .type = ARG_PURE_TOKEN, .token = "COUNT"},
+    {.name = "exactly", .type = ARG_PURE_TOKEN, .token = "EXACTLY"},
+    {0},
+};
+
+static const struct commandArg movemOrderArgs[] = {
+    {.name = "obo", .type = ARG_PURE_TOKEN, .token = "OBO"},
+    {.name = "bulk", .type = ARG_PURE_TOKEN, .token = "BULK"},
+    {0},
+};
+
+static const struct commandArg movemBlockArgs[] = {
+    {.name = "mode", .type = ARG_ONEOF, .args = movemModeArgs},
+    {.name = "number", .type = ARG_INTEGER},
+    {.name = "ordering", .type = ARG_ONEOF, .args = movemOrderArgs},
+    {0},
+};
+
+static const struct commandArg blmovemArgs[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 1},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 2},
+    {.name = "wherefrom", .type = ARG_ONEOF, .args = endArgs},
+    {.name = "whereto", .type = ARG_ONEOF, .args = endArgs},
+    {.name = "timeout", .type = ARG_DOUBLE},
+    {.name = "block", .type = ARG_BLOCK, .args = movemBlockArgs, .flags = ARG_OPTIONAL},
+    {0},
+};
+
 static const struct commandArg blmpopArgs[] = {
     {.name = "timeout", .type = ARG_DOUBLE},
     {.name = "numkeys", .type = ARG_INTEGER},
@@ -45,6 +74,15 @@ static const struct commandArg lmoveArgs[] = {
     {.name = "destination", .type = ARG_KEY, .key_spec = 2},
     {.name = "wherefrom", .type = ARG_ONEOF, .args = endArgs},
     {.name = "whereto", .type = ARG_ONEOF, .args = endArgs},
+    {0},
+};
+
+static const struct commandArg lmovemArgs[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 1},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 2},
+    {.name = "wherefrom", .type = ARG_ONEOF, .args = endArgs},
+    {.name = "whereto", .type = ARG_ONEOF, .args = endArgs},
+    {.name = "block", .type = ARG_BLOCK, .args = movemBlockArgs, .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -96,6 +134,18 @@ const struct commandSpec commandsList[] = {
      .acl = ACL_LIST,
      KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
      .args = blmoveArgs,
+     .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
+    {.name = "blmovem",
+     .summary = "Like LMOVEM, but waits until there are elements to move.",
+     .complexity = "O(n), n the number of elements moved",
+     .since = "9.2.0",
+     .group = "list",
+     .proc = blmovemCommand,
+     .arity = -6,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
+     .acl = ACL_LIST,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
+     .args = blmovemArgs,
      .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
     {.name = "blmpop",
      .summary = "Like LMPOP, but waits for an element.",
@@ -197,6 +247,18 @@ const struct commandSpec commandsList[] = {
      .acl = ACL_LIST,
      KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
      .args = lmoveArgs,
+     .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
+    {.name = "lmovem",
+     .summary = "Take several elements from an end of one list and add them to an end of another.",
+     .complexity = "O(n), n the number of elements moved",
+     .since = "9.2.0",
+     .group = "list",
+     .proc = lmovemCommand,
+     .arity = -5,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .acl = ACL_LIST,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
+     .args = lmovemArgs,
      .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
     {.name = "lmpop",
      .summary = "Pop elements from the first key that holds a list.",

@@ -6,7 +6,7 @@
 
 extern const struct commandSpec commandsList[];
 
-commandProc blmoveCommand, blmpopCommand, blpopCommand, brpopCommand, brpoplpushCommand, lindexCommand,
-    linsertCommand, llenCommand, lmoveCommand, lmpopCommand, lpopCommand, lposCommand, lpushCommand,
-    lpushxCommand, lrangeCommand, lremCommand, lsetCommand, ltrimCommand, rpopCommand, rpoplpushCommand,
-    rpushCommand, rpushxCommand;
+commandProc blmoveCommand, blmovemCommand, blmpopCommand, blpopCommand, brpopCommand, brpoplpushCommand,
+    lindexCommand, linsertCommand, llenCommand, lmoveCommand, lmovemCommand, lmpopCommand, lpopCommand,
+    lposCommand, lpushCommand, lpushxCommand, lrangeCommand, lremCommand, lsetCommand, ltrimCommand,
+    rpopCommand, rpoplpushCommand, rpushCommand, rpushxCommand;

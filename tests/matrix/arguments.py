@@ -120,12 +120,13 @@ WHOLE["restore-asking"] = WHOLE["restore"]
 
 
 class Picker:
-    """Draws the values of one case. Optional arguments for which `prefer` holds are always there; `keys` are the keys to take."""
+    """Draws the values of one case. Optional arguments for which `prefer` holds are always there; `keys` are the keys to take, in turn."""
 
     def __init__(self, name, group, rng, plain, prefer, keys):
         self.name, self.group, self.rng, self.plain, self.prefer, self.keys = name, group, rng, plain, prefer, keys
         self.count = None  # how many of the next repeated argument there must be
         self.keys_were = 1
+        self.taken = 0  # of `keys`
 
     def one(self, *values):
         """The first of them in a plain case."""
@@ -133,7 +134,8 @@ class Picker:
 
     def key(self, destination=False):
         if self.keys:
-            return self.keys[0]
+            self.taken += 1
+            return self.keys[(self.taken - 1) % len(self.keys)]
         of_group = KEYS_OF_GROUP.get(self.group, ALL_KEYS)
         if destination:
             return PREFIX + self.one("gone", "gone2", *of_group)
@@ -147,6 +149,8 @@ def repeated(name):
     """An argument that gives the number of those that follow."""
     def generate(pick):
         pick.count = pick.one(1, 2)
+        if name == "numkeys" and pick.keys:
+            pick.count = max(1, len(pick.keys) - pick.taken)
         return str(pick.count)
     return generate
 

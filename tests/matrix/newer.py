@@ -2,7 +2,7 @@
 
 Their grammar comes from our own COMMAND DOCS. An old command whose options have grown is run with the new ones. The oracle
 runs a twin of the command at the same time: an old command with the same flags, categories and key specifications, on the
-same key. What a state refuses must be refused for both, in the same words and with the same counters; a command that does not
+same keys. What a state refuses must be refused for both, in the same words and with the same counters; a command that does not
 write must have the same side effects. The other results have no peer, so they are compared with each other: a change is
 counted, propagated and has an event, or there is none of the three, and a replica then has the data of its primary. The state
 `aof-reload` compares the data with what is loaded from the append-only file.
@@ -60,7 +60,7 @@ def make_newer_case(seed, name, facts, number):
     case = make_case(seed, name, facts["ours"][name], number, prefer=has_newer)
     old = facts["twins"][name]
     keys = [word.decode() for word in case.words if word.startswith(PREFIX.encode())]
-    case.fact, case.twin = facts["ours"][name], old and make_case(seed, old, facts["theirs"][old], 0, keys=keys[:1])
+    case.fact, case.twin = facts["ours"][name], old and make_case(seed, old, facts["theirs"][old], 0, keys=keys)
     return case
 
 

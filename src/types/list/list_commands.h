@@ -12,3 +12,12 @@ void listChanged(struct client *c, struct str key, struct object *o, struct list
 /* Commits a list that got elements; `o` NULL: it is new, and gets the key. Returns its object. */
 struct object *listPushed(struct client *c, struct str key, struct object *o, struct listRef l,
                           enum listEnd end, uint64_t changes);
+
+/* ---- Moving elements (list_pop.c) ---- */
+
+struct listMove {
+    enum listEnd from, to;
+};
+/* Parses "LEFT|RIGHT LEFT|RIGHT" from argument 3 on. Returns false when an error was replied. */
+bool listParseMove(struct client *c, struct listMove *m);
+const char *listPopEvent(enum listEnd end); /* the event of popping there */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* list_pop.c - list commands that remove elements: LPOP, LMPOP, LMOVE and their kin. pop.h has what those
- * with several keys, or that wait, share with sorted sets. */
+ * with several keys, or that wait, share with sorted sets. list_movem.c has LMOVEM. */
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "command/blocking.h"
@@ -17,7 +17,7 @@
 
 /* ---- Popping ---- */
 
-static const char *listPopEvent(enum listEnd end) {
+const char *listPopEvent(enum listEnd end) {
     return end == LIST_LEFT ? "lpop" : "rpop";
 }
 
@@ -101,12 +101,8 @@ void blmpopCommand(struct client *c) {
 
 /* ---- LMOVE, RPOPLPUSH ---- */
 
-struct move {
-    enum listEnd from, to;
-};
-
 /* Moves an element within one list: it is removed first, since it may be the only one. */
-static void listPopRotate(struct client *c, struct object *o, struct str element, const struct move *m) {
+static void listPopRotate(struct client *c, struct object *o, struct str element, const struct listMove *m) {
     struct str key = c->argv[1];
     struct listRef l = listTypeOpen(o);
     listTypeDelete(&l, m->from == LIST_LEFT ? 0 : listTypeLength(l) - 1, 1);
@@ -116,7 +112,7 @@ static void listPopRotate(struct client *c, struct object *o, struct str element
 }
 
 static void listPopMoveBetween(struct client *c, struct object *from, struct object *to, struct str element,
-                               const struct move *m) {
+                               const struct listMove *m) {
     struct listRef target = to ? listTypeOpen(to) : listTypeNew(qlEntryBound(element.len));
     listTypePush(&target, element, m->to);
     listPushed(c, c->argv[2], to, target, m->to, 0);
@@ -127,7 +123,7 @@ static void listPopMoveBetween(struct client *c, struct object *from, struct obj
 
 /* The element is copied, since both lists change. */
 static void listPopMoveElement(struct client *c, struct object *from, struct object *to,
-                               const struct move *m) {
+                               const struct listMove *m) {
     char number[LP_INTBUF_SIZE], small[MOVED_ON_STACK], *copy = small;
     struct listIterator it;
     listTypeSeek(&it, listTypeOpen(from), m->from == LIST_LEFT ? 0 : -1);
@@ -145,7 +141,7 @@ static void listPopMoveElement(struct client *c, struct object *from, struct obj
 }
 
 /* Returns false when an error was replied. *moved is false when there is no source. */
-static bool listPopMoveIfThere(struct client *c, const struct move *m, bool *moved) {
+static bool listPopMoveIfThere(struct client *c, const struct listMove *m, bool *moved) {
     struct object *from, *to;
     *moved = false;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &from)) return false;
@@ -156,13 +152,13 @@ static bool listPopMoveIfThere(struct client *c, const struct move *m, bool *mov
     return true;
 }
 
-static void listPopMoveGeneric(struct client *c, const struct move *m) {
+static void listPopMoveGeneric(struct client *c, const struct listMove *m) {
     bool moved;
     if (listPopMoveIfThere(c, m, &moved) && !moved) replyNull(c);
 }
 
 void rpoplpushCommand(struct client *c) {
-    listPopMoveGeneric(c, &(struct move){LIST_RIGHT, LIST_LEFT});
+    listPopMoveGeneric(c, &(struct listMove){LIST_RIGHT, LIST_LEFT});
 }
 
 static bool listPopParseEnd(struct str s, enum listEnd *end) {
@@ -170,19 +166,19 @@ static bool listPopParseEnd(struct str s, enum listEnd *end) {
     return *end == LIST_RIGHT || strIs(s, "left");
 }
 
-static bool listPopParseEnds(struct client *c, struct move *m) {
+bool listParseMove(struct client *c, struct listMove *m) {
     if (listPopParseEnd(c->argv[3], &m->from) && listPopParseEnd(c->argv[4], &m->to)) return true;
     return replySyntaxError(c);
 }
 
 void lmoveCommand(struct client *c) {
-    struct move m;
-    if (listPopParseEnds(c, &m)) listPopMoveGeneric(c, &m);
+    struct listMove m;
+    if (listParseMove(c, &m)) listPopMoveGeneric(c, &m);
 }
 
 /* ---- BLMOVE, BRPOPLPUSH: the same command without its last argument, unless it has to wait ---- */
 
-static void listPopBmoveGeneric(struct client *c, const struct move *m, const char *plain) {
+static void listPopBmoveGeneric(struct client *c, const struct listMove *m, const char *plain) {
     int64_t deadline_ms;
     bool moved;
     if (!argTimeout(c, c->argv[c->argc - 1], false, &deadline_ms) || !listPopMoveIfThere(c, m, &moved))
@@ -199,10 +195,10 @@ static void listPopBmoveGeneric(struct client *c, const struct move *m, const ch
 }
 
 void blmoveCommand(struct client *c) {
-    struct move m;
-    if (listPopParseEnds(c, &m)) listPopBmoveGeneric(c, &m, "LMOVE");
+    struct listMove m;
+    if (listParseMove(c, &m)) listPopBmoveGeneric(c, &m, "LMOVE");
 }
 
 void brpoplpushCommand(struct client *c) {
-    listPopBmoveGeneric(c, &(struct move){LIST_RIGHT, LIST_LEFT}, "RPOPLPUSH");
+    listPopBmoveGeneric(c, &(struct listMove){LIST_RIGHT, LIST_LEFT}, "RPOPLPUSH");
 }

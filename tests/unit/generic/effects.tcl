@@ -136,6 +136,11 @@ set effects {
     {rpush l a b c} {blmove l m left right 0} 1 {l m} {rpush m; lpop l}
     {rpush l a b c} {brpoplpush l m 0} 1 {l m} {lpush m; rpop l}
     {rpush l a b c} {blmpop 0 1 l right count 2} 2 {l} {rpop l}
+    {rpush l a b c} {lmovem l m left right count 2 bulk} 2 {l m} {rpush m; lpop l}
+    {rpush l a b c} {lmovem l m right left exactly 3 obo} 3 {l m} {lpush m; rpop l; del l}
+    {rpush l a b c} {lmovem l l left left exactly 3 obo} 3 {l} {lpush l; lpop l}
+    {rpush l a b c} {lmovem l m right left exactly 4 obo} 0 {} {}
+    {rpush l a b c} {blmovem l m left right 0 count 2 bulk} 2 {l m} {rpush m; lpop l}
     {rpush l 3 1 2} {sort l store d} 3 {d} {sortstore d}
     {} {sort l store d} 0 {} {}
     {rpush d 1} {sort l store d} 1 {d} {del d}

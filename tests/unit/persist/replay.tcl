@@ -297,6 +297,13 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
                 r {*}$pushes
                 assert_morethan [llength [answer $c]] 0
             }
+            # Several elements at once.
+            set c [blocked_client blmovem m1 m2 left left 0 exactly 3 obo]
+            r rpush m1 1; r rpush m1 2 3 4
+            assert_equal {3 2 1} [answer $c]
+            r expire m1 1000; r lmovem m1 m1 left right count 9 bulk; r lmovem m2 m1 right right; r rpush m3 {*}[numbers 1 3000]
+            r lmovem m3 m4 left right count 2500 bulk; r lmovem m4 m3 right left count 1100 bulk; r lmovem m3 m4 right right exactly 1200 obo
+            r lmovem m4 m4 left left exactly [r llen m4] obo; r lmovem m4 m5 left left exactly [r llen m4] obo; r lmovem m5 m5 right right count 7 obo
             # Several clients, one push; a push within a transaction and from a script.
             set clients [list [blocked_client blpop q 0] [blocked_client brpop q 0] [blocked_client blmove q moved left left 0]]
             r rpush q 1 2 3 4 5
