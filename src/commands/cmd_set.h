@@ -6,6 +6,7 @@
 
 extern const struct commandSpec commandsSet[];
 
-commandProc saddCommand, scardCommand, sdiffCommand, sdiffstoreCommand, sinterCommand, sintercardCommand,
-    sinterstoreCommand, sismemberCommand, smembersCommand, smismemberCommand, smoveCommand, spopCommand,
-    srandmemberCommand, sremCommand, sscanCommand, sunionCommand, sunionstoreCommand;
+commandProc saddCommand, scardCommand, sdiffCommand, sdiffcardCommand, sdiffstoreCommand, sinterCommand,
+    sintercardCommand, sinterstoreCommand, sismemberCommand, smembersCommand, smismemberCommand, smoveCommand,
+    spopCommand, srandmemberCommand, sremCommand, sscanCommand, sunionCommand, sunioncardCommand,
+    sunionstoreCommand;

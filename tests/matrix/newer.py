@@ -24,7 +24,7 @@ CHANGED_FLAGS = {"script|load"}  # the state decides otherwise than in 9.1.2
 NO_TWINS = {"hrandfield", "srandmember", "zrandmember", "randomkey", "exec"}  # they are random, or have keys only since 9.2
 GROUP_CATEGORY = re.compile(r"@(string|hash|list|set|sortedset|stream|geo|bitmap|hyperloglog|pathhash)$")
 # An error whose first word is not ERR or WRONGTYPE is a refusal, and so are these.
-REFUSED = re.compile(r"not allowed|Can't execute|can not be executed|cannot be executed|can't be|non local key|undeclared key")
+REFUSED = re.compile(r"not allowed|Can't execute|can not be executed|cannot be executed|can't be(?! negative)|non local key|undeclared key")
 BY_EXPIRY = re.compile(r":(keymiss|expired) |^\d+ (DEL|UNLINK) \S*old$")
 
 

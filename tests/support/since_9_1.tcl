@@ -3,7 +3,7 @@
 namespace eval since_9_1 {
     # Commands that 9.1.2 does not know, or whose facts (arity, flags, keys, arguments, history) have changed.
     variable commands {
-        blmovem lmovem
+        blmovem lmovem sdiffcard sunioncard zinter zinterstore zunion zunionstore
         {acl|delrole} {acl|digest} {acl|getrole} {acl|getuser} {acl|roles} {acl|setrole} {acl|setuser} {config|info}
         delex digest exec hotkeys {hotkeys|get} {hotkeys|help} {hotkeys|reset} {hotkeys|start} {hotkeys|stop} increx move
         phcard phdel phdelprefix phexists phget phgetall phlongest phmget phmset phprefixes phscan phset

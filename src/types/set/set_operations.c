@@ -3,7 +3,7 @@
  *
  * A missing key is an empty set. The result of an intersection or a difference goes straight from the
  * sets into the reply or into a new set; only a union, or a difference of a large set, collects into a
- * set of its own. */
+ * set of its own. Commands that reply a number build nothing, unless there are many sets. */
 #include <stdlib.h>
 
 #include "base/hash_function.h"
@@ -16,6 +16,7 @@
 #include "commands/cmd_set.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
+#include "ds/hyperloglog.h"
 #include "types/set/set.h"
 #include "types/types.h"
 
@@ -279,24 +280,157 @@ void sdiffstoreCommand(struct client *c) {
     setOpsStoreOperation(c, OP_DIFF, "sdiffstore");
 }
 
-void sintercardCommand(struct client *c) {
-    int64_t numkeys, limit = 0;
-    if (!argRange(c, c->argv[1], 1, INT64_MAX, &numkeys, "ERR numkeys should be greater than 0")) return;
-    if (numkeys > c->argc - 2) {
-        replyError(c, "ERR Number of keys can't be greater than number of args");
-        return;
-    }
-    for (int i = 2 + (int)numkeys; i < c->argc; i += 2) {
-        if (!strIs(c->argv[i], "limit") || i + 1 == c->argc) {
-            replySyntaxError(c);
-            return;
+/* ---- SINTERCARD, SUNIONCARD, SDIFFCARD: only a number ---- */
+
+struct cardArgs {
+    int64_t numkeys, limit; /* limit 0: none */
+    bool approx;
+};
+
+/* `may_approx`: the command takes APPROX. */
+static bool setOpsParseCard(struct client *c, bool may_approx, struct cardArgs *a) {
+    *a = (struct cardArgs){0};
+    if (!argRange(c, c->argv[1], 1, INT64_MAX, &a->numkeys, "ERR numkeys should be greater than 0"))
+        return false;
+    if (a->numkeys > c->argc - 2)
+        return replyError(c, "ERR Number of keys can't be greater than number of args");
+    for (int i = 2 + (int)a->numkeys; i < c->argc; i++) {
+        if (may_approx && strIs(c->argv[i], "approx")) {
+            a->approx = true;
+            continue;
         }
-        if (!argPositive(c, c->argv[i + 1], &limit, "ERR LIMIT can't be negative")) return;
+        if (!strIs(c->argv[i], "limit") || i + 1 == c->argc) return replySyntaxError(c);
+        if (!argPositive(c, c->argv[++i], &a->limit, "ERR LIMIT can't be negative")) return false;
     }
+    return true;
+}
+
+static int64_t setOpsCapped(uint64_t count, int64_t limit) {
+    return limit && count > (uint64_t)limit ? limit : (int64_t)count;
+}
+
+static bool setOpsOpenCard(struct client *c, bool may_approx, struct cardArgs *a, struct setOperands *ops) {
+    return setOpsParseCard(c, may_approx, a) && setOpsOpenSets(c, 2, (int)a->numkeys, ops);
+}
+
+void sintercardCommand(struct client *c) {
+    struct cardArgs a;
     struct setOperands ops;
-    if (!setOpsOpenSets(c, 2, (int)numkeys, &ops)) return;
-    struct setSink sink = {.limit = limit};
+    if (!setOpsOpenCard(c, false, &a, &ops)) return;
+    struct setSink sink = {.limit = a.limit};
     setOpsIntersect(&ops, &sink);
     replyLongLong(c, sink.count);
+    zfree(ops.sets);
+}
+
+/* Returns the sum of the sizes from set `from` on. */
+static uint64_t setOpsTotal(const struct setOperands *ops, int from) {
+    uint64_t total = 0;
+    for (int i = from; i < ops->count; i++) total += ops->sets[i].ptr ? setSize(ops->sets[i]) : 0;
+    return total;
+}
+
+/* Counts the members of the sets after the first one that are in `within` (ptr NULL: any) and in none of the
+ * sets from `from` on that precede theirs. Stops at `limit`, 0: none. */
+static uint64_t setOpsCountDistinct(const struct setOperands *ops, int from, struct setRef within,
+                                    uint64_t limit) {
+    uint64_t found = 0;
+    for (int i = 1; i < ops->count; i++) {
+        struct setOperands earlier = {ops->sets + from, i - from};
+        struct setIterator it;
+        struct setMember members[WINDOW];
+        int n;
+        if (!ops->sets[i].ptr) continue;
+        setIterate(&it, ops->sets[i]);
+        while ((!limit || found < limit) && (n = setOpsNextMembers(&it, members, &earlier, 0, within)))
+            for (int k = 0; k < n; k++)
+                found += (!within.ptr || setContains(within, members[k].s)) &&
+                         !setOpsInAny(&earlier, 0, members[k].s);
+        setStop(&it);
+    }
+    return found;
+}
+
+#define LOOKUPS_PER_ADD 2 /* what adding a member to a new set costs, in look-ups */
+
+/* Whether looking up each member in all sets before its own is cheaper than collecting them. */
+static bool setOpsCountsInPlace(const struct setOperands *ops) {
+    uint64_t lookups = 0;
+    for (int i = 1; i < ops->count; i++)
+        lookups += ops->sets[i].ptr ? (uint64_t)i * setSize(ops->sets[i]) : 0;
+    return lookups <= LOOKUPS_PER_ADD * setOpsTotal(ops, 0);
+}
+
+static int setOpsLargestFirst(const void *a, const void *b) {
+    return setOpsBySize(b, a);
+}
+
+/* Estimates the size of the union from the registers of a HyperLogLog. */
+static uint64_t setOpsEstimateUnion(const struct setOperands *ops) {
+    uint8_t registers[HLL_REGISTERS] = {0};
+    uint64_t largest = setSize(ops->sets[0]), total = setOpsTotal(ops, 0);
+    for (int i = 0; i < ops->count; i++) {
+        struct setIterator it;
+        struct setMember m;
+        unsigned index;
+        setIterate(&it, ops->sets[i]);
+        while (setNext(&it, &m)) {
+            unsigned rank = hllPattern(m.s, &index);
+            if (rank > registers[index]) registers[index] = (uint8_t)rank;
+        }
+        setStop(&it);
+    }
+    uint64_t estimate = hllCountRegisters(registers);
+    return estimate < largest ? largest : estimate > total ? total : estimate;
+}
+
+static uint64_t setOpsCountUnion(struct setOperands *ops, const struct cardArgs *a) {
+    int kept = 0;
+    for (int i = 0; i < ops->count; i++)
+        if (ops->sets[i].ptr) ops->sets[kept++] = ops->sets[i];
+    ops->count = kept;
+    if (!kept) return 0;
+    qsort(ops->sets, (size_t)kept, sizeof *ops->sets, setOpsLargestFirst);
+    uint64_t largest = setSize(ops->sets[0]), limit = (uint64_t)a->limit;
+    if (kept == 1 || (limit && largest >= limit)) return largest;
+    if (a->approx) return setOpsEstimateUnion(ops);
+    if (setOpsCountsInPlace(ops))
+        return largest + setOpsCountDistinct(ops, 0, (struct setRef){NULL, 0}, limit ? limit - largest : 0);
+    struct setRef all = setOpsUnite(ops);
+    uint64_t count = setSize(all);
+    setFree(all);
+    return count;
+}
+
+void sunioncardCommand(struct client *c) {
+    struct cardArgs a;
+    struct setOperands ops;
+    if (!setOpsOpenCard(c, true, &a, &ops)) return;
+    replyLongLong(c, setOpsCapped(setOpsCountUnion(&ops, &a), a.limit));
+    zfree(ops.sets);
+}
+
+/* Either counts the members of the first set that no other one has, or deducts those that others have. */
+static uint64_t setOpsCountDifference(const struct setOperands *ops, int64_t limit) {
+    if (!ops->sets[0].ptr || setOpsRepeatsFirst(ops)) return 0;
+    uint64_t size = setSize(ops->sets[0]), others = setOpsTotal(ops, 1);
+    if (limit && size >= others + (uint64_t)limit) return (uint64_t)limit;
+    if (setOpsLooksUpInOthers(ops)) {
+        struct setSink sink = {.limit = limit};
+        setOpsFilter(ops, false, &sink);
+        return (uint64_t)sink.count;
+    }
+    if (setOpsCountsInPlace(ops)) return size - setOpsCountDistinct(ops, 1, ops->sets[0], 0);
+    struct setRef left = setOpsSubtractFromCopy(ops);
+    uint64_t count = setSize(left);
+    setFree(left);
+    return count;
+}
+
+void sdiffcardCommand(struct client *c) {
+    struct cardArgs a;
+    struct setOperands ops;
+    if (!setOpsOpenCard(c, false, &a, &ops)) return;
+    replyLongLong(c, setOpsCapped(setOpsCountDifference(&ops, a.limit), a.limit));
     zfree(ops.sets);
 }

@@ -20,7 +20,8 @@
 #include "types/zset/zset_commands.h"
 
 enum zsetOp { ZSET_UNION, ZSET_INTER, ZSET_DIFF };
-enum zsetAggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
+/* COUNT adds up the weights of the sources that have the member, whatever its scores are. */
+enum zsetAggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX, AGGREGATE_COUNT };
 
 /* ---- Items by member ---- */
 
@@ -107,9 +108,13 @@ struct zsetOperation {
     struct zsetSource *sources;
 };
 
+static double zsetOpsWeighted(const struct zsetOperation *op, const struct zsetSource *s, double score) {
+    return op->aggregate == AGGREGATE_COUNT ? s->weight : s->weight * score;
+}
+
 /* inf * 0 counts as 0, and so does inf - inf. */
-static double zsetOpsApplyWeight(const struct zsetSource *s, double score) {
-    double v = s->weight * score;
+static double zsetOpsFirstScore(const struct zsetOperation *op, const struct zsetSource *s, double score) {
+    double v = zsetOpsWeighted(op, s, score);
     return isnan(v) ? 0 : v;
 }
 
@@ -142,7 +147,7 @@ static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) 
         struct sourceIterator it;
         zsetOpsSourceIterate(&it, s);
         while (zsetOpsSourceNext(&it, &e)) {
-            e.score = zsetOpsApplyWeight(s, e.score);
+            e.score = zsetOpsFirstScore(op, s, e.score);
             uint64_t hash = op->count > 1 ? hashtableHash(&index, e.member) : 0;
             struct zsetItem *known = i ? hashtableFindHashed(&index, e.member, hash) : NULL;
             if (known)
@@ -163,7 +168,7 @@ static bool zsetOpsIsInAll(const struct zsetOperation *op, struct str member, do
     for (int i = 1; i < op->count; i++) {
         const struct zsetSource *s = &op->sources[i];
         if (!zsetOpsSourceFind(s, member, &other)) return false;
-        *score = zsetOpsAggregate(op->aggregate, *score, s->weight * other);
+        *score = zsetOpsAggregate(op->aggregate, *score, zsetOpsWeighted(op, s, other));
     }
     return true;
 }
@@ -174,7 +179,7 @@ static void zsetOpsIntersect(const struct zsetOperation *op, struct zsetItems *o
     zsetItemsInit(out, 0);
     zsetOpsSourceIterate(&it, &op->sources[0]);
     while (zsetOpsSourceNext(&it, &e)) {
-        e.score = zsetOpsApplyWeight(&op->sources[0], e.score);
+        e.score = zsetOpsFirstScore(op, &op->sources[0], e.score);
         if (zsetOpsIsInAll(op, e.member, &e.score)) zsetItemsAddElement(out, &e);
     }
     zsetOpsSourceStop(&it);
@@ -321,6 +326,8 @@ static bool zsetOpsParseAggregate(struct str arg, enum zsetAggregate *how) {
         *how = AGGREGATE_MIN;
     else if (strIs(arg, "max"))
         *how = AGGREGATE_MAX;
+    else if (strIs(arg, "count"))
+        *how = AGGREGATE_COUNT;
     else
         return false;
     return true;

@@ -60,6 +60,9 @@ start_server {tags {acl external:skip}} {
         {zunionstore w 2 k r}                                      {w k r}     yes
         {zunionstore w 2 k secret weights 1 2}                     {w k secret} no
         {sintercard 2 k secret limit 1}                            {k secret}  no
+        {sunioncard 2 k secret approx limit 1}                     {k secret}  no
+        {sdiffcard 1 k}                                            k           yes
+        {lmovem k secret left left count 2 bulk}                   {k secret}  no
         {eval {return 1} 1 secret}                                 secret      no
         {lmpop 2 k secret left}                                    {k secret}  no
         {copy k secret}                                            {k secret}  no

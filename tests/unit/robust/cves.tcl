@@ -206,7 +206,7 @@ start_server {tags {robust external:skip}} {
             {xread count N streams x 0} {xpending x g - + N} {setrange t N x} {getrange t N N} {setbit t N 1} {bitcount t N N} {bitpos t 1 N N}
             {bitfield t set u8 N 1} {bitfield t set u8 #N 1} {bitfield t incrby i64 0 N} {lpos l 1 rank N} {lpos l 1 count N maxlen N} {ltrim nokey N N}
             {lrange l N N} {lindex l N} {linsert l before x y} {lrem l N x} {zrange z N N} {zrangebyscore z -inf +inf limit N N} {zrevrange z N N}
-            {zunionstore d N z} {zunion N z} {zdiff N z} {sintercard N s} {sintercard 1 s limit N} {zintercard 1 z limit N} {lmpop N l left} {zmpop N z min}
+            {zunionstore d N z} {zunion N z} {zdiff N z} {sintercard N s} {sintercard 1 s limit N} {sunioncard N s} {sdiffcard N s} {sunioncard 1 s limit N} {sdiffcard 1 s limit N} {lmovem nokey l left left count N bulk} {zintercard 1 z limit N} {lmpop N l left} {zmpop N z min}
             {lmpop 1 nokey left count N} {zpopmin nokey N} {lpop nokey N} {eval {return 1} N} {lcs t t minmatchlen N idx} {xtrim x maxlen N}
             {geosearch z fromlonlat 0 0 byradius 1 m count N} {scan N} {scan 0 count N} {hscan h N} {sscan s 0 count N} {expire t N nx} {psetex t2 N x}
             {copy s s2 db N} {object freq nokey} {getex t2 px N} {hexpire h N fields 1 nofield} {hexpire h 1 fields N a} {mset a 1} {substr t N N}

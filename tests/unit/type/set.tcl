@@ -115,6 +115,25 @@ foreach {encoding overrides members} {
             assert_equal 5 [r sintercard 1 s]
         }
 
+        test "SUNIONCARD and SDIFFCARD ($encoding)" {
+            make_set s {*}$members
+            make_set t {*}[lrange $members 0 2] x y 77
+            make_set u {*}[lrange $members 1 2]
+            foreach {words reply} {
+                {sunioncard 1 s} 5 {sunioncard 3 s t u} 8 {sunioncard 2 u s} 5 {sunioncard 3 s s s} 5 {sunioncard 2 s none} 5
+                {sunioncard 1 none} 0 {sunioncard 2 none gone} 0
+                {sunioncard 2 s t limit 0} 8 {sunioncard 2 s t LIMIT 7} 7 {sunioncard 2 s t limit 8} 8 {sunioncard 2 s t limit 99} 8
+                {sunioncard 2 s t limit 3} 3 {sunioncard 1 s limit 2} 2
+                {sunioncard 3 s t u approx} 8 {sunioncard 1 s APPROX} 5 {sunioncard 2 s t approx limit 7} 7 {sunioncard 2 s t limit 2 approx} 2
+                {sunioncard 2 none gone approx} 0
+                {sdiffcard 1 s} 5 {sdiffcard 2 s t} 2 {sdiffcard 3 s t u} 2 {sdiffcard 2 u s} 0 {sdiffcard 2 s s} 0 {sdiffcard 2 s none} 5
+                {sdiffcard 2 none s} 0 {sdiffcard 2 t u limit 0} 4 {sdiffcard 2 t u limit 3} 3 {sdiffcard 2 t u limit 4} 4 {sdiffcard 2 t u limit 5} 4
+                {sdiffcard 1 s limit 1} 1
+            } {
+                assert_equal $reply [r {*}$words] $words
+            }
+        }
+
         test "SPOP ($encoding)" {
             make_set s {*}$members
             set popped [r spop s]
@@ -285,6 +304,10 @@ start_server {tags set} {
             "ERR LIMIT can't be negative" {sintercard 1 s limit -1}
             "ERR syntax error" {sintercard 1 s nosuch 1}
             "ERR syntax error" {sintercard 1 s limit}
+            "ERR numkeys should be greater than 0" {sunioncard 0 s} "ERR Number of keys can't be greater than number of args" {sdiffcard 3 s s}
+            "ERR LIMIT can't be negative" {sunioncard 1 s approx limit -1} "ERR LIMIT can't be negative" {sdiffcard 1 s limit x}
+            "ERR syntax error" {sunioncard 1 s limit} "ERR syntax error" {sdiffcard 1 s approx} "ERR syntax error" {sintercard 1 s approx}
+            "ERR syntax error" {sunioncard 1 s approx 1} "WRONGTYPE*" {sunioncard 2 s str} "WRONGTYPE*" {sdiffcard 2 none str}
             "ERR invalid cursor" {sscan s x}
             "ERR syntax error" {sscan s 0 count 0}
             "ERR syntax error" {sscan s 0 nosuch 1}
@@ -292,6 +315,45 @@ start_server {tags set} {
         } {
             assert_error $error { r {*}$words } $words
         }
+    }
+
+    test {SUNIONCARD and SDIFFCARD count what SUNION and SDIFF reply, with few sets and with many} {
+        foreach sets {2 3 5 40} {
+            for {set round 0} {$round < 12} {incr round} {
+                set keys {}
+                for {set i 0} {$i < $sets} {incr i} {
+                    r del s$i
+                    lappend keys s$i
+                    if {[randomInt 8] == 0} continue
+                    set size [expr {1 + [randomInt [lindex {5 40 400} [randomInt 3]]]}]
+                    set from [randomInt 300]
+                    set form [lindex {%d m%d} [randomInt 2]]
+                    r sadd s$i {*}[lmap n [numbers $from [expr {$from + $size}]] { format $form $n }]
+                }
+                set union [llength [r sunion {*}$keys]]
+                set difference [llength [r sdiff {*}$keys]]
+                assert_equal $union [r sunioncard $sets {*}$keys]
+                assert_equal $difference [r sdiffcard $sets {*}$keys]
+                set estimate [r sunioncard $sets {*}$keys approx]
+                assert {abs($estimate - $union) <= 2 + $union * 0.05}
+                foreach limit {1 3 50 1000} {
+                    assert_equal [expr {min($union, $limit)}] [r sunioncard $sets {*}$keys limit $limit]
+                    assert_equal [expr {min($difference, $limit)}] [r sdiffcard $sets {*}$keys limit $limit]
+                    assert {[r sunioncard $sets {*}$keys limit $limit approx] <= $limit}
+                }
+            }
+        }
+    }
+
+    test {SUNIONCARD APPROX of large sets is close to the number} {
+        foreach {key from} {a 0 b 20000 c 40000} {
+            r del $key
+            for {set i 0} {$i < 30000} {incr i 5000} { r sadd $key {*}[lmap n [numbers $i [expr {$i + 4999}]] { expr {$from + $n} }] }
+        }
+        assert_range [r sunioncard 3 a b c approx] 67000 73000
+        assert_equal {70000 50000 20000} [list [r sunioncard 3 a b c] [r sunioncard 2 a b] [r sdiffcard 2 a b]]
+        assert_equal 10000 [r sdiffcard 3 b a c]
+        assert_equal 40000 [r sunioncard 3 a b c approx limit 40000]
     }
 
     test "STORE replaces a value of another type; a source may be the target" {

@@ -33,6 +33,11 @@ foreach {encoding limit} {listpack 128 large 0} {
                 {weights 2 -1 aggregate min} {d -30 c -20 b -10 a 2} {c -20 b -10}
                 {aggregate max weights 2 -1} {d -30 a 2 b 4 c 6} {b 4 c 6}
                 {weights 9 9 weights 1 1} {a 1 b 12 c 23 d 30} {b 12 c 23}
+                {aggregate count} {a 1 d 1 b 2 c 2} {b 2 c 2}
+                {weights 5 0.5 AGGREGATE COUNT} {d 0.5 a 5 b 5.5 c 5.5} {b 5.5 c 5.5}
+                {aggregate count weights -1 1} {a -1 b 0 c 0 d 1} {b 0 c 0}
+                {weights inf -inf aggregate count} {d -inf b 0 c 0 a inf} {b 0 c 0}
+                {aggregate count aggregate min} {a 1 b 2 c 3 d 30} {b 2 c 3}
                 {aggregate min aggregate max} {a 1 b 10 c 20 d 30} {b 10 c 20}
             } {
                 assert_equal $union [r zunion 2 p q {*}$words withscores] $words
@@ -56,6 +61,9 @@ foreach {encoding limit} {listpack 128 large 0} {
             assert_equal {a 1 b 2 c 3} [r zunion 2 p q weights inf 1 withscores]
             assert_equal {a 0 b 0 c 0} [r zinter 2 q p weights 1 inf withscores]
             assert_equal {a 1 b 2 c 3} [r zinter 2 q p weights 1 inf aggregate min withscores]
+            fill p inf a -inf b 0 c
+            assert_equal {a 3 b 3 c 3} [r zunion 2 p q weights 2 1 aggregate count withscores]
+            assert_equal {a 3 b 3 c 3} [r zinter 2 p q weights 2 1 aggregate count withscores]
         }
 
         test "STORE forms replace and delete ($encoding)" {
@@ -208,6 +216,7 @@ start_server {tags {zset} overrides {zset-max-listpack-entries 4 zset-max-listpa
             "ERR syntax error" {zunion 2 p p weights 1} "ERR weight value is not a float" {zunion 1 p weights x}
             "ERR weight value is not a float" {zunion 2 p p weights 1 nan}
             "ERR syntax error" {zunion 1 p aggregate} "ERR syntax error" {zunion 1 p aggregate nosuch}
+            "ERR syntax error" {zdiff 1 p aggregate count} "ERR syntax error" {zintercard 1 p aggregate count}
             "ERR syntax error" {zunion 1 p nosuch} "ERR syntax error" {zdiff 1 p weights 1}
             "ERR syntax error" {zdiff 1 p aggregate sum} "ERR syntax error" {zunionstore d 1 p withscores}
             "WRONGTYPE *" {zunion 1 s nosuch} "WRONGTYPE *" {zinter 2 none s} "WRONGTYPE *" {zdiff 2 none s}
