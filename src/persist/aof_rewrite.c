@@ -113,7 +113,9 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     }
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
-    struct rdbSaveOptions options = {.aof_base = true, .progress = progress, .codec = rdbFileCodec()};
+    struct rdbSaveOptions options = rdbFileOptions();
+    options.aof_base = true;
+    options.progress = progress;
     bool ok = aof_use_rdb_preamble ? rdbSaveStream(&w, &options) : aofRewriteWriteCommands(&w, progress);
     int code = w.error;
     rioWriterFree(&w);
@@ -121,7 +123,7 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     if (close(file.fd) != 0 && ok) ok = false, code = errno;
     if (ok && rename(temp, path) != 0) ok = false, code = errno;
     if (!ok) {
-        serverLog(LL_WARNING, "Writing the new AOF base file failed: %s", strerror(code));
+        serverLog(LL_WARNING, "Writing the new AOF base file failed: %s", rdbSaveErrorText(code));
         unlink(temp);
     } else if (!fileSyncFolder(aof_dir)) {
         serverLog(LL_WARNING, "fsync of the append-only directory %s failed: %s", aof_dir, strerror(errno));

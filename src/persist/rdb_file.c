@@ -72,7 +72,7 @@ static bool rdbFileSaveTo(const char *path, const char *temporary, const struct 
     }
     errno = error_code;
     if (!ok) {
-        serverLog(LL_WARNING, "Write error saving DB on disk: %s", strerror(error_code));
+        serverLog(LL_WARNING, "Write error saving DB on disk: %s", rdbSaveErrorText(error_code));
         return false;
     }
     /* otherwise this image could replace a newer one of a server that was started after the parent */

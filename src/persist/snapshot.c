@@ -107,7 +107,8 @@ void snapshotResetChanges(uint64_t dirty) {
 /* Saves in this process. False: the reason has been logged. */
 static bool snapshotSave(void) {
     serverAssert(childRunning() != CHILD_RDB); /* the child would replace this image by its older one */
-    if (!rdbSaveFile(filename, &(struct rdbSaveOptions){.codec = rdbFileCodec()})) return false;
+    struct rdbSaveOptions options = rdbFileOptions();
+    if (!rdbSaveFile(filename, &options)) return false;
     snapshotNoteSaved(dbstats.dirty);
     return true;
 }
@@ -158,7 +159,8 @@ static bool snapshotStartBackground(const struct rdbSaveOptions *options, const 
 
 static bool snapshotStartPlain(void) {
     const char *err;
-    return snapshotStartBackground(&(struct rdbSaveOptions){.codec = rdbFileCodec()}, &err);
+    struct rdbSaveOptions options = rdbFileOptions();
+    return snapshotStartBackground(&options, &err);
 }
 
 /* ---- Automatic saves ---- */
@@ -482,7 +484,8 @@ static bool snapshotHasSavePoints(void) {
 }
 
 static int snapshotSaveTo(const char *path) {
-    return rdbSaveFile(path, &(struct rdbSaveOptions){.codec = rdbFileCodec()}) ? 0 : errno;
+    struct rdbSaveOptions options = rdbFileOptions();
+    return rdbSaveFile(path, &options) ? 0 : errno;
 }
 
 static int snapshotLoadFrom(const char *path) {

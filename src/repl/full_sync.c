@@ -50,10 +50,22 @@ static int fullSyncOwnVersion(void) {
     return needed > RDB_VERSION_EXPIRING ? needed : RDB_VERSION_EXPIRING;
 }
 
-/* Returns the RDB version for r. A replica that does not know the end mark gets the file as we write it for
- * ourselves. One that has not sent its version may be as old as Redis 7.0. */
+static int fullSyncFileVersion(void) {
+    return rdb_compatible_version ? rdb_compatible_version : fullSyncOwnVersion();
+}
+
+/* Returns whether r gets the version of our files: a replica that does not know the end mark, and, with
+ * rdb-compatible-version, a tool that saves what it gets and a Redis, which does not send its version. */
+static bool fullSyncTakesFileVersion(const struct replicaClient *r) {
+    if (!(r->capa & CAPA_EOF)) return true;
+    if (!rdb_compatible_version) return false;
+    return r->rdb_only || (!r->version && rdb_compatible_version < RDB_VERSION_EXPIRING);
+}
+
+/* Returns the RDB version for r. One that has not sent its version may be as old as Redis 7.0. */
 static int fullSyncVersionFor(const struct replicaClient *r) {
-    if (!(r->capa & CAPA_EOF) || r->version >= PATHS_RDB_SINCE) return fullSyncOwnVersion();
+    if (fullSyncTakesFileVersion(r)) return fullSyncFileVersion();
+    if (r->version >= PATHS_RDB_SINCE) return fullSyncOwnVersion();
     if (r->version >= EXPIRING_RDB_SINCE) return RDB_VERSION_EXPIRING;
     return r->version ? RDB_VERSION : RDB_VERSION_REDIS_7;
 }
@@ -70,7 +82,7 @@ static bool fullSyncSameClass(struct syncClass a, struct syncClass b) {
 }
 
 static bool fullSyncNeedsSockets(struct syncClass class) {
-    return class.version != fullSyncOwnVersion() || class.without_functions || class.without_keys ||
+    return class.version != fullSyncFileVersion() || class.without_functions || class.without_keys ||
            class.rdb_channel || class.codec != rdbFileCodec();
 }
 
@@ -128,7 +140,7 @@ static void fullSyncStart(struct syncClass class) {
     struct syncMembers members = fullSyncMembersOf(class);
     bool sockets = fullSyncAllHave(members, CAPA_EOF) && (repl_diskless_sync || fullSyncNeedsSockets(class));
     const char *err = NULL;
-    struct syncPlan plan = {.options = {.version = sockets ? class.version : 0,
+    struct syncPlan plan = {.options = {.version = sockets ? class.version : rdb_compatible_version,
                                         .codec = class.codec,
                                         .without_functions = class.without_functions,
                                         .without_keys = class.without_keys,

@@ -24,9 +24,12 @@
 #include "repl/link_handshake.h"
 #include "repl/repl_settings.h"
 
+#define NAME_MAX_LOGGED 128
+
 static struct {
     struct client *client; /* NULL: there is none */
     sds transaction;       /* the bytes since MULTI; NULL: none is open */
+    sds unknown;           /* command that this server lacks and that was reported last; NULL: none */
     bool acks, broken;
     bool ack_due;
     uint64_t ack_offset;  /* the offset when it became due */
@@ -152,6 +155,24 @@ static void linkStreamOnProtocolError(struct client *c, const char *error) {
 
 /* ---- Errors ---- */
 
+/* Logs once that the primary sends a command that this server lacks, and what to do. */
+static void linkStreamReportUnknown(struct str name) {
+    if (name.len > NAME_MAX_LOGGED) name.len = NAME_MAX_LOGGED;
+    if (stream.unknown && strIs(name, stream.unknown)) return;
+    sdsfree(stream.unknown);
+    stream.unknown = sdsnewstr(name);
+    sds shown = sdscatrepr(sdsempty(), name.ptr, name.len);
+    serverLog(
+        LL_WARNING,
+        "The primary has sent the command %s, which this server does not know and has not applied, so "
+        "its keys differ from the primary's now. Do not make it a primary before it has been "
+        "synchronized again with a primary that has no such keys, or with a module loaded here that has "
+        "the command (see docs/migration.md). With propagation-error-behavior panic, the server stops "
+        "instead.",
+        shown);
+    sdsfree(shown);
+}
+
 /* The data here differ from what the primary expects: some users prefer a stop to serving them. */
 static void linkStreamOnErrorReply(const struct client *c, struct str msg) {
     if (c != stream.client) return;
@@ -163,6 +184,7 @@ static void linkStreamOnErrorReply(const struct client *c, struct str msg) {
               "command '%s'",
               text, name);
     sdsfree(text);
+    if (!c->cmd) linkStreamReportUnknown(c->argv[0]);
     /* A writable replica has data of its own, so such errors are to be expected. */
     if (role_propagation_errors != PROPAGATION_ERRORS_IGNORE && replica_read_only)
         serverPanic("This server is configured to panic on errors of the replication stream");
@@ -199,7 +221,8 @@ bool linkStreamClose(struct client *c) {
     stream.client = NULL;
     stream.ack_due = stream.fsync_behind = false;
     sdsfree(stream.transaction);
-    stream.transaction = NULL;
+    sdsfree(stream.unknown);
+    stream.transaction = stream.unknown = NULL;
     clientClose(c);
     return !stream.broken;
 }

@@ -30,7 +30,7 @@
 #define SECTIONS_MAX      4
 
 int rdb_compression;
-int rdb_version_check;
+int rdb_version_check, rdb_compatible_version;
 int rdb_sanitize;
 
 enum { LEN_6BIT = 0, LEN_14BIT = 1, LEN_ENCODED = 3, LEN_32BIT_BYTE = 0x80, LEN_64BIT_BYTE = 0x81 };
@@ -590,7 +590,15 @@ static const struct configEnum compression_names[] = {
     {"no", RDB_COMPRESSION_NO},   {"yes", RDB_COMPRESSION_YES},   {"lzf", RDB_COMPRESSION_LZF},
     {"lz4", RDB_COMPRESSION_LZ4}, {"zstd", RDB_COMPRESSION_ZSTD}, {NULL, 0}};
 
+static const struct configEnum version_names[] = {{"0", 0},
+                                                  {"10", RDB_VERSION_REDIS_7},
+                                                  {"11", RDB_VERSION},
+                                                  {"80", RDB_VERSION_EXPIRING},
+                                                  {"81", RDB_VERSION_PATHS},
+                                                  {NULL, 0}};
+
 enum streamCodec rdbFileCodec(void) {
+    if (rdb_compatible_version && rdb_compatible_version < RDB_VERSION_PATHS) return STREAM_PLAIN;
     return rdb_compression == RDB_COMPRESSION_LZ4    ? STREAM_LZ4
            : rdb_compression == RDB_COMPRESSION_ZSTD ? STREAM_ZSTD
                                                      : STREAM_PLAIN;
@@ -606,6 +614,8 @@ static struct configDirective directives[] = {
      .valid = streamNameIsAvailable},
     CONFIG_ENUM("rdb-version-check", NULL, CONFIG_MODIFIABLE, &rdb_version_check, RDB_CHECK_STRICT,
                 check_names, NULL),
+    CONFIG_ENUM("rdb-compatible-version", NULL, CONFIG_MODIFIABLE, &rdb_compatible_version, 0, version_names,
+                NULL),
     CONFIG_ENUM("sanitize-dump-payload", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &rdb_sanitize,
                 RDB_SANITIZE_NO, sanitize_names, NULL),
 };

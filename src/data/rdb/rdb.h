@@ -112,7 +112,11 @@ enum rdbCompression {
     RDB_COMPRESSION_ZSTD
 };
 extern int rdb_compression;
-enum streamCodec rdbFileCodec(void); /* what files are compressed with as a whole */
+/* Returns what files are compressed with as a whole. Only version 81 has compressed files. */
+enum streamCodec rdbFileCodec(void);
+/* rdb-compatible-version: the version of all files that this server writes for itself, which must hold the
+ * data then. 0: the lowest that holds them. */
+extern int rdb_compatible_version;
 
 /* ---- Writing. Errors are the writer's (w->error). ---- */
 /* Whether the writer needs a version without what came with version 11. */

@@ -45,11 +45,15 @@ struct rdbSaveOptions {
     const struct rdbReplication *replication; /* NULL: use rdb_replication_now */
     void (*progress)(uint64_t keys);          /* may be NULL */
 };
+/* Returns the options of a file that this server writes for itself, as rdbcompression and
+ * rdb-compatible-version say. */
+struct rdbSaveOptions rdbFileOptions(void);
 /* Returns the lowest version that can hold the whole dataset as it is now. */
 int rdbVersionNeeded(void);
 /* Writes the whole dataset. False: w->error (EPROTO: the version cannot hold the data, which has been
  * logged). */
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options);
+const char *rdbSaveErrorText(int error); /* of w->error, for the log */
 
 /* rdbchecksum: write and check checksums. For tests: rdb-key-save-delay, in fork children only, and
  * key-load-delay. persist/snapshot.c registers all three. */

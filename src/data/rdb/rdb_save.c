@@ -61,6 +61,10 @@ int rdbVersionNeeded(void) {
     return version;
 }
 
+struct rdbSaveOptions rdbFileOptions(void) {
+    return (struct rdbSaveOptions){.version = rdb_compatible_version, .codec = rdbFileCodec()};
+}
+
 static void rdbSaveWriteMagic(struct rioWriter *w, int version) {
     char magic[16];
     int len =
@@ -206,6 +210,11 @@ static bool rdbSaveWriteDb(struct rdbSaver *s, struct db *db) {
     rdbWriteLen(s->w, keyspaceSize(&db->keyspace));
     rdbWriteLen(s->w, keyspaceExpiresSize(&db->keyspace));
     return rdbSaveWriteKeys(s, db);
+}
+
+const char *rdbSaveErrorText(int error) {
+    return error == EPROTO ? "rdb-compatible-version names a version that can't hold the data"
+                           : strerror(error);
 }
 
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
