@@ -62,6 +62,19 @@ static const struct commandArg xaddArgs_data[] = {
     {0},
 };
 
+static const struct commandArg xtrimArgs_trim[] = {
+    {.name = "strategy", .type = ARG_ONEOF, .args = xaddArgs_trim_strategy},
+    {.name = "operator", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = xaddArgs_trim_operator},
+    {.name = "threshold", .type = ARG_STRING},
+    {.name = "count", .type = ARG_INTEGER, .token = "LIMIT", .since = "6.2.0", .flags = ARG_OPTIONAL},
+    {.name = "condition",
+     .type = ARG_ONEOF,
+     .since = "9.2.0",
+     .flags = ARG_OPTIONAL,
+     .args = xackdelArgs_mode},
+    {0},
+};
+
 static const struct commandArg xaddArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "nomkstream",
@@ -69,6 +82,11 @@ static const struct commandArg xaddArgs[] = {
      .token = "NOMKSTREAM",
      .since = "6.2.0",
      .flags = ARG_OPTIONAL},
+    {.name = "condition",
+     .type = ARG_ONEOF,
+     .since = "9.2.0",
+     .flags = ARG_OPTIONAL,
+     .args = xackdelArgs_mode},
     {.name = "trim", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = xaddArgs_trim},
     {.name = "id-selector", .type = ARG_ONEOF, .args = xaddArgs_id_selector},
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = xaddArgs_data},
@@ -355,7 +373,8 @@ const struct commandSpec commandsStream[] = {
      .since = "5.0.0",
      .group = "stream",
      .history = HISTORY({"6.2.0", "`NOMKSTREAM`, `MINID` and `LIMIT`."},
-                        {"7.0.0", "An ID of which only the time is given, `<ms>-*`."}),
+                        {"7.0.0", "An ID of which only the time is given, `<ms>-*`."},
+                        {"9.2.0", "`KEEPREF`, `DELREF` and `ACKED`."}),
      .proc = xaddCommand,
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
@@ -529,7 +548,7 @@ const struct commandSpec commandsStream[] = {
      .complexity = "O(n) in the number of entries removed",
      .since = "5.0.0",
      .group = "stream",
-     .history = HISTORY({"6.2.0", "`MINID` and `LIMIT`."}),
+     .history = HISTORY({"6.2.0", "`MINID` and `LIMIT`."}, {"9.2.0", "`KEEPREF`, `DELREF` and `ACKED`."}),
      .proc = xtrimCommand,
      .arity = -4,
      .flags = CMD_WRITE,
@@ -537,6 +556,6 @@ const struct commandSpec commandsStream[] = {
      .tips = TIPS("nondeterministic_output"),
      KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
-                  {.name = "trim", .type = ARG_BLOCK, .args = xaddArgs_trim})},
+                  {.name = "trim", .type = ARG_BLOCK, .args = xtrimArgs_trim})},
     {0},
 };

@@ -342,13 +342,14 @@ static bool streamTrimCoversNode(const struct stream *s, const struct streamTrim
 
 /* Removes entries of the first node one by one. When all others in it had been deleted before, an empty node
  * stays, as in other servers: what an approximate trim removes later depends on it. */
-static int64_t streamTrimInNode(struct stream *s, const struct streamTrim *t, struct streamIterator *it) {
+static int64_t streamTrimInNode(struct stream *s, const struct streamTrim *t, struct streamIterator *it,
+                                const struct streamPick *pick) {
     int64_t removed = 0;
     for (unsigned char *p = it->at; p != nodeEnd(it->node);) {
         struct nodeEntry e = nodeEntry(it->node, p, it->node_id);
         if (streamTrimDone(s, t, e.id)) break;
         p = nodeEntryEnd(&e);
-        if (e.flags & ENTRY_DELETED) continue;
+        if (e.flags & ENTRY_DELETED || (pick && !pick->pick(pick->priv, e.id))) continue;
         nodeMarkDeleted(it->node, e.start);
         s->length--;
         removed++;
@@ -370,12 +371,43 @@ int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
             removed += entries;
             streamRemoveNode(&it);
         } else if (!over && !t->approximate) {
-            removed += streamTrimInNode(s, t, &it);
+            removed += streamTrimInNode(s, t, &it, NULL);
         }
         streamStop(&it);
         if (!whole) break;
     }
     if (removed) streamFixFirst(s);
     serverAssert(t->approximate || t->kind != TRIM_MAXLEN || s->length <= (uint64_t)t->maxlen);
+    return removed;
+}
+
+/* Goes to the next node, and removes this one when it is empty. Returns false when there is none. */
+static bool streamTrimNextNode(struct streamIterator *it) {
+    struct streamID id = it->node_id;
+    if (!it->node->entries) {
+        streamRemoveNode(it);
+        streamStop(it);
+        streamIterate(it, it->stream, id, STREAM_ID_MAX, false); /* the node before, if there is one */
+        if (!it->node || streamIDCompare(it->node_id, id) > 0) return it->node;
+    }
+    if (!streamOtherNode(it)) return false;
+    streamStartNode(it);
+    return true;
+}
+
+int64_t streamTrimPicked(struct stream *s, const struct streamTrim *t, const struct streamPick *pick) {
+    struct streamIterator it;
+    int64_t removed = 0;
+    if (t->kind == TRIM_MAXLEN && s->length <= (uint64_t)t->maxlen) return 0;
+    streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
+    for (bool more = it.node; more;) {
+        bool over = t->limit && removed + it.node->entries > t->limit,
+             whole = !over && streamTrimCoversNode(s, t, &it);
+        if (over) break;
+        removed += streamTrimInNode(s, t, &it, pick);
+        more = whole && streamTrimNextNode(&it) && streamIDCompare(it.node_id, pick->last) <= 0;
+    }
+    streamStop(&it);
+    if (removed) streamFixFirst(s);
     return removed;
 }

@@ -64,6 +64,16 @@ struct streamTrim {
 /* Returns how many entries were removed. */
 int64_t streamTrimTo(struct stream *s, const struct streamTrim *t);
 
+/* Chooses what a trim removes out of the entries that it covers. */
+struct streamPick {
+    bool (*pick)(void *priv, struct streamID id); /* false: the entry stays */
+    void *priv;
+    struct streamID last; /* the trim ends with the node that holds it */
+};
+/* Trims as well, but goes on behind entries that stay. An approximate trim keeps its limit, and is exact
+ * otherwise. As with streamTrimTo, max_deleted_id does not change, although there may be gaps now. */
+int64_t streamTrimPicked(struct stream *s, const struct streamTrim *t, const struct streamPick *pick);
+
 /* ---- Iteration. The stream must not change meanwhile. ---- */
 struct streamIterator {
     struct stream *stream;

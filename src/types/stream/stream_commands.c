@@ -131,7 +131,8 @@ struct addArgs {
     bool nomkstream, auto_id, auto_seq;
     bool limit_given;
     struct streamID id;
-    int id_at, threshold_at; /* indexes of arguments; 0: no trimming */
+    enum delexMode mode;
+    int id_at, threshold_at, mode_at; /* indexes of arguments; 0: no trimming, no mode given */
 };
 
 /* Parses MAXLEN or MINID at argv[i], with its threshold; moves *i to the last argument used. Returns false
@@ -203,6 +204,8 @@ static bool streamParseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
             if (!streamParseStrategy(c, a, &i)) return false;
         } else if (strIs(opt, "limit") && more) {
             if (!streamParseLimit(c, a, &i)) return false;
+        } else if (opt.len >= strlen("acked") && !a->mode_at && streamDelexMode(opt, &a->mode)) {
+            a->mode_at = i;
         } else if (xadd && strIs(opt, "nomkstream")) {
             a->nomkstream = true;
         } else if (xadd) {
@@ -247,16 +250,16 @@ static struct str streamExactThreshold(const struct stream *s, const struct stre
     return streamIDText(s->length ? s->first_id : t->minid, text);
 }
 
-/* Copies the options as they came, with approximate ones made exact. LIMIT is dropped: with "=" only a
- * loader accepts it. */
+/* Copies the options to argv[2] and on as they came, with approximate ones made exact. LIMIT is dropped: with
+ * "=" only a loader accepts it. The mode is dropped as well: the exact trim does the same without it. */
 static int streamExactOptions(struct client *c, const struct addArgs *a, const struct stream *s,
                               struct str *argv, char *threshold) {
     int n = 2;
-    memcpy(argv, c->argv, 2 * sizeof *argv);
     for (int i = 2; i < a->id_at; i++) {
+        if (i == a->mode_at) continue;
         if (a->trim.approximate && strIs(c->argv[i], "limit"))
             i++;
-        else if (a->trim.approximate && i == a->threshold_at)
+        else if ((a->trim.approximate || a->mode_at) && i == a->threshold_at)
             argv[n++] = streamExactThreshold(s, &a->trim, threshold);
         else
             argv[n++] = streamIsChar(c->argv[i], '~') ? STR("=") : c->argv[i];
@@ -265,15 +268,33 @@ static int streamExactOptions(struct client *c, const struct addArgs *a, const s
 }
 
 static void streamPropagateAdd(struct client *c, const struct addArgs *a, const struct stream *s,
-                               struct streamID id) {
-    if (!propagateWanted() || !(a->auto_id || a->auto_seq || a->trim.approximate)) return;
+                               struct streamID id, bool trimmed_apart) {
+    if (!(a->auto_id || a->auto_seq || a->trim.approximate || a->mode_at)) return;
     struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
     char id_text[STREAM_ID_TEXT], threshold[STREAM_ID_TEXT];
-    int n = streamExactOptions(c, a, s, argv, threshold);
+    memcpy(argv, c->argv, 2 * sizeof *argv);
+    int n = trimmed_apart ? 2 : streamExactOptions(c, a, s, argv, threshold);
     argv[n++] = streamIDText(id, id_text);
     for (int i = a->id_at + 1; i < c->argc; i++) argv[n++] = c->argv[i];
     propagateRewrite(c, n, argv);
     zfree(argv);
+}
+
+/* Returns how many entries were removed. *trim is filled when there is a mode other than KEEPREF. */
+static int64_t streamApplyTrim(struct client *c, const struct addArgs *a, struct stream *s,
+                               struct delexTrim *trim) {
+    if (a->mode == DELEX_KEEPREF) return streamTrimTo(s, &a->trim);
+    *trim = streamDelexTrim(c, s, &a->trim, a->mode);
+    return trim->removed;
+}
+
+/* Trims the stream to which the entry was added, and propagates both. */
+static void streamTrimAfterAdd(struct client *c, const struct addArgs *a, struct stream *s,
+                               struct streamID id) {
+    struct delexTrim trim = {0};
+    if (streamApplyTrim(c, a, s, &trim)) keyEvent(NOTIFY_STREAM, "xtrim", c->argv[1], c->db);
+    if (propagateWanted()) streamPropagateAdd(c, a, s, id, trim.gaps);
+    if (trim.call) streamDelexEndTrim(&trim);
 }
 
 static void streamAddEntry(struct client *c, const struct addArgs *a, struct stream *s, struct streamID id) {
@@ -288,8 +309,10 @@ static void streamAddEntry(struct client *c, const struct addArgs *a, struct str
     if (made) dbAdd(c->db, key, streamValue(s));
     replyStreamID(c, id);
     keyChanged(c, c->db, key, NOTIFY_STREAM, "xadd", 1);
-    if (a->trim.kind && streamTrimTo(s, &a->trim)) keyEvent(NOTIFY_STREAM, "xtrim", key, c->db);
-    streamPropagateAdd(c, a, s, id);
+    if (a->trim.kind)
+        streamTrimAfterAdd(c, a, s, id);
+    else if (propagateWanted())
+        streamPropagateAdd(c, a, s, id, false);
     if (!made) signalKeyReady(c->db, key);
 }
 
@@ -386,7 +409,7 @@ void xdelCommand(struct client *c) {
 }
 
 static void streamPropagateTrim(struct client *c, const struct addArgs *a, const struct stream *s) {
-    if (!propagateWanted() || !a->trim.approximate) return;
+    if (!propagateWanted() || !(a->trim.approximate || a->mode_at)) return;
     char threshold[STREAM_ID_TEXT];
     struct str argv[] = {STR("XTRIM"), c->argv[1], a->trim.kind == TRIM_MAXLEN ? STR("MAXLEN") : STR("MINID"),
                          STR("="), streamExactThreshold(s, &a->trim, threshold)};
@@ -398,8 +421,10 @@ void xtrimCommand(struct client *c) {
     if (!streamParseAddArgs(c, &a, false)) return;
     struct stream *s;
     if (!lookupStreamWrite(c, c->argv[1], &s)) return;
-    int64_t removed = s ? streamTrimTo(s, &a.trim) : 0;
-    if (removed) streamPropagateTrim(c, &a, s);
+    struct delexTrim trim = {0};
+    int64_t removed = s ? streamApplyTrim(c, &a, s, &trim) : 0;
+    if (removed && !trim.gaps) streamPropagateTrim(c, &a, s);
+    if (trim.call) streamDelexEndTrim(&trim);
     streamEntriesRemoved(c, "xtrim", removed);
 }
 

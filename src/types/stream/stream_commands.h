@@ -34,6 +34,22 @@ int64_t replyStreamRange(struct client *c, struct stream *s, struct streamID sta
 bool replyStreamOne(struct client *c, struct streamFinder *f, struct streamID id);
 void replyNoGroup(struct client *c, struct str key, struct str group);
 
+/* ---- Entries and the groups that may need them (stream_delex.c) ---- */
+enum delexMode { DELEX_KEEPREF, DELEX_DELREF, DELEX_ACKED };
+bool streamDelexMode(struct str arg, enum delexMode *mode); /* false: not the name of a mode */
+/* The outcome of a trim with DELREF or ACKED. */
+struct delexTrim {
+    struct delexCall *call;
+    int64_t removed;
+    bool
+        gaps; /* there are entries between those that were removed: no trim without a mode removes the same */
+};
+/* DELREF propagates the acknowledgements. ACKED propagates nothing unless there are gaps: these are for
+ * streamDelexEndTrim, which is called in any case. */
+struct delexTrim streamDelexTrim(struct client *c, struct stream *s, const struct streamTrim *t,
+                                 enum delexMode mode);
+void streamDelexEndTrim(struct delexTrim *trim);
+
 /* ---- Groups, for commands (stream_group_commands.c) ---- */
 /* Finds the consumer or creates it, with event and propagation. */
 struct streamConsumer *streamConsumerFor(struct client *c, struct str key, struct str group,

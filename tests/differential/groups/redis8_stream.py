@@ -1,4 +1,5 @@
-"""redis8_stream.py - XACKDEL and XDELEX, which Redis has had since 8.2 and Valkey since 9.2. Keys y0..y2, groups g0..g2.
+"""redis8_stream.py - XACKDEL and XDELEX, which Redis has had since 8.2 and Valkey since 9.2; XADD and XTRIM with a mode. Keys
+y0..y2, groups g0..g2.
 
 The two differ where an acknowledging group has its own last ID moved back (there XGROUP SETID only moves to the end), and in the
 message when the number of IDs is wrong (so it is right).
@@ -55,6 +56,30 @@ def xadd(p):
     return [Command(b"XADD", k, b"%d-0" % clock(p, 1), b"f", b"v", fixed=True) for _ in range(p.choice([1, 3, 10]))]
 
 
+def trim(p):
+    """A strategy, its threshold, perhaps a limit, and a mode, in any order."""
+    near = p.choice([0, 1, 2, 3, 5, 8, 12, 30])
+    strategy = [p.token(b"MAXLEN")] if p.chance(0.6) else [p.token(b"MINID")]
+    threshold = near if strategy[0].lower() == b"maxlen" else max(0, clock(p, 0) - near)
+    operator = p.choice([[], [b"="], [b"~"], [b"~"]])
+    parts = [[*strategy, *operator, threshold], mode(p)]
+    if operator == [b"~"] or p.chance(0.02):
+        parts.append(p.maybe(0.4, b"LIMIT", p.choice([0, 1, 2, 3, 5, 7, 10])))
+    if p.chance(0.03):
+        parts.append(p.choice([mode(p), [b"LIMIT", b"x"], [b"NOMKSTREAM"]]))
+    p.shuffle(parts)
+    return [word for part in parts for word in part]
+
+
+def xadd_trim(p):
+    at = b"%d-0" % clock(p, 1)
+    return Command(b"XADD", key(p), *(trim(p) if p.chance(0.9) else mode(p)), at, b"f", b"v", fixed=True)
+
+
+def xtrim(p):
+    return Command(b"XTRIM", key(p), *trim(p), fixed=True)
+
+
 def xreadgroup(p):
     return Command(b"XREADGROUP", b"GROUP", group(p), b"c%d" % p.randint(0, 1), b"COUNT", p.randint(1, 12), b"STREAMS", key(p), b">", fixed=True)
 
@@ -74,10 +99,11 @@ def destroy(p):
 def look(p):
     k = key(p)
     return p.choice([Command(b"XPENDING", k, group(p), b"-", b"+", b"100", how=STREAM, fixed=True), Command(b"XRANGE", k, b"-", b"+", fixed=True),
-                     Command(b"XINFO", b"STREAM", k, how=STREAM, fixed=True), Command(b"XLEN", k, fixed=True)])
+                     Command(b"XINFO", b"STREAM", k, how=STREAM, fixed=True), Command(b"XINFO", b"STREAM", k, b"FULL", how=STREAM, fixed=True),
+                     Command(b"XLEN", k, fixed=True)])
 
 
 COMMANDS = [
-    (14, xadd), (20, xreadgroup), (14, xackdel), (14, xdelex), (5, lambda p: Command(b"XACK", key(p), group(p), *ids(p), fixed=True)),
+    (14, xadd), (20, xreadgroup), (5, xadd_trim), (10, xtrim), (14, xackdel), (14, xdelex), (5, lambda p: Command(b"XACK", key(p), group(p), *ids(p), fixed=True)),
     (3, lambda p: Command(b"XDEL", key(p), *ids(p), fixed=True)), (5, xgroup), (0.4, destroy), (8, look),
 ]

@@ -228,6 +228,10 @@ set effects {
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xreadgroup group g a streams s >} 0 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g $} {xreadgroup group g a streams s >} 1 {} {xgroup-createconsumer s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xack s g 1-1 2-1 3-1} 2 {} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xtrim s maxlen 0 delref} 2 {s} {xtrim s}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xtrim s maxlen 0 acked} 0 {} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xadd s acked maxlen 0 3-1 f v} 1 {s} {xadd s}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xadd s delref maxlen 0 3-1 f v} 1 {s} {xadd s; xtrim s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xackdel s g ids 3 1-1 2-1 3-1} 2 {s} {xdel s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xackdel s g delref ids 2 1-1 2-1} 2 {s} {xdel s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >; xgroup create s h 0; xreadgroup group h a streams s >} {xackdel s g acked ids 2 1-1 2-1} 2 {} {}
