@@ -99,6 +99,10 @@ static const struct commandArg bitopArgs_operation[] = {
     {.name = "or", .type = ARG_PURE_TOKEN, .token = "OR"},
     {.name = "xor", .type = ARG_PURE_TOKEN, .token = "XOR"},
     {.name = "not", .type = ARG_PURE_TOKEN, .token = "NOT"},
+    {.name = "diff", .type = ARG_PURE_TOKEN, .token = "DIFF"},
+    {.name = "diff1", .type = ARG_PURE_TOKEN, .token = "DIFF1"},
+    {.name = "andor", .type = ARG_PURE_TOKEN, .token = "ANDOR"},
+    {.name = "one", .type = ARG_PURE_TOKEN, .token = "ONE"},
     {0},
 };
 

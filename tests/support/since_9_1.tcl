@@ -5,7 +5,7 @@ namespace eval since_9_1 {
     variable commands {
         blmovem lmovem sdiffcard sunioncard zinter zinterstore zunion zunionstore
         {acl|delrole} {acl|digest} {acl|getrole} {acl|getuser} {acl|roles} {acl|setrole} {acl|setuser} {config|info}
-        delex digest exec hotkeys {hotkeys|get} {hotkeys|help} {hotkeys|reset} {hotkeys|start} {hotkeys|stop} increx move
+        bitop delex digest exec hotkeys {hotkeys|get} {hotkeys|help} {hotkeys|reset} {hotkeys|start} {hotkeys|stop} increx move
         phcard phdel phdelprefix phexists phget phgetall phlongest phmget phmset phprefixes phscan phset
         {script|load} set sismember xackdel xadd xdelex xtrim
         zrange zrangebylex zrangebyscore zrevrange zrevrangebylex zrevrangebyscore

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap.c - SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP. See bitmap.h; BITFIELD is in bitfield.c.
+/* bitmap.c - SETBIT, GETBIT, BITCOUNT, BITPOS. See bitmap.h; BITOP is in bitop.c, BITFIELD in bitfield.c.
  *
  * Long strings are processed by 64-bit words, in loops simple enough for the compiler to vectorize. Counting
  * uses the processor's population count where there is one, chosen at run time. */
@@ -232,85 +232,6 @@ void bitposCommand(struct client *c) {
     /* Endless zeros follow the string, unless the range was closed. */
     if (at < 0 && v == 0 && !r.has_end && r.start <= r.end) at = (int64_t)s.len * 8;
     replyLongLong(c, at);
-}
-
-/* ---- BITOP ---- */
-
-enum bitOperation { BITOP_AND, BITOP_OR, BITOP_XOR, BITOP_NOT };
-
-static bool bitmapParseOperation(struct client *c, enum bitOperation *op) {
-    static const char *names[] = {"and", "or", "xor", "not"};
-    for (int i = 0; i < 4; i++) {
-        if (!strIs(c->argv[1], names[i])) continue;
-        *op = (enum bitOperation)i;
-        if (i != BITOP_NOT || c->argc == 4) return true;
-        return replyError(c, "ERR BITOP NOT must be called with a single source key.");
-    }
-    return replySyntaxError(c);
-}
-
-/* Computes dst[i] = dst[i] op src[i] for the n bytes of src, which counts as zeros from there to `total`. */
-static void bitmapCombine(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
-                          size_t total, enum bitOperation op) {
-    switch (op) {
-    case BITOP_AND:
-        for (size_t i = 0; i < n; i++) dst[i] &= src[i];
-        memset(dst + n, 0, total - n);
-        break;
-    case BITOP_OR:
-        for (size_t i = 0; i < n; i++) dst[i] |= src[i];
-        break;
-    case BITOP_XOR:
-        for (size_t i = 0; i < n; i++) dst[i] ^= src[i];
-        break;
-    default:
-        for (size_t i = 0; i < n; i++) dst[i] = (unsigned char)~src[i];
-    }
-}
-
-static sds bitmapCombineSources(const struct str *sources, int count, size_t total, enum bitOperation op) {
-    sds result = sdsgrowzero(sdsempty(), total);
-    unsigned char *dst = (unsigned char *)result;
-    if (op == BITOP_NOT) {
-        bitmapCombine(dst, (const unsigned char *)sources[0].ptr, sources[0].len, total, op);
-        return result;
-    }
-    memcpy(dst, sources[0].ptr, sources[0].len);
-    for (int i = 1; i < count; i++)
-        bitmapCombine(dst, (const unsigned char *)sources[i].ptr, sources[i].len, total, op);
-    return result;
-}
-
-static void bitmapStoreResult(struct client *c, sds result) {
-    struct str dst = c->argv[2];
-    if (sdslen(result)) {
-        dbSet(c->db, dst, stringRawValue(sdsview(result)), false);
-        keyChanged(c, c->db, dst, NOTIFY_STRING, "set", 1);
-    } else if (lookupKeyWrite(c, dst)) {
-        dbDelete(c->db, dst);
-        keyChanged(c, c->db, dst, NOTIFY_GENERIC, "del", 1);
-    }
-    replyLongLong(c, (int64_t)sdslen(result));
-    sdsfree(result);
-}
-
-void bitopCommand(struct client *c) {
-    enum bitOperation op;
-    if (!bitmapParseOperation(c, &op)) return;
-    int count = c->argc - 3;
-    struct str *sources = zmalloc((size_t)count * sizeof *sources);
-    char(*texts)[LONG_STR_SIZE] = zmalloc((size_t)count * sizeof *texts);
-    size_t total = 0;
-    bool ok = true;
-    for (int i = 0; i < count && ok; i++) {
-        struct object *o;
-        ok = lookupKeyReadType(c, c->argv[3 + i], OBJ_STRING, &o);
-        sources[i] = o ? stringView(o, texts[i]) : STR("");
-        if (sources[i].len > total) total = sources[i].len;
-    }
-    if (ok) bitmapStoreResult(c, bitmapCombineSources(sources, count, total, op));
-    zfree(texts);
-    zfree(sources);
 }
 
 void bitmapInit(void) {

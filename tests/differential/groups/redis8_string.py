@@ -1,4 +1,5 @@
-"""redis8_string.py - what Redis 8 has for strings: DIGEST, DELEX and SET with conditions (8.4). Keys q0..q3.
+"""redis8_string.py - what Redis 8 has for strings: DIGEST, DELEX and SET with conditions (8.4), BITOP DIFF, DIFF1, ANDOR and ONE (8.2).
+Keys q0..q3.
 
 Redis has messages of its own for DELEX of what is no string and for a wrong word after DELEX, accepts a second condition after IFNE,
 IFDEQ and IFDNE, and sends two replies to SET with GET and a digest of a wrong length; that is left out.
@@ -43,8 +44,21 @@ def set_(p):
     return [Command(b"SET", k, p.choice(TEXTS), *words, fixed=True), *p.maybe(0.2, Command(b"EXPIRETIME", k, how=TIME, fixed=True))]
 
 
+def bitop(p):
+    op = p.token(b"DIFF", b"DIFF1", b"ANDOR", b"ONE")
+    keys = [p.choice([key(p), key(p), key(p), b"nosuch"]) for _ in range(p.choice([1, 2, 2, 3, 3, 5]))] + p.maybe(0.02, b"list")
+    to = key(p) if p.chance(0.98) else b"list"
+    return [Command(b"BITOP", op, to, *keys, fixed=True), Command(b"GET", to, fixed=True)]
+
+
+def fill(p):
+    """Bytes of all kinds. No size that is embstr here and raw in Redis."""
+    size = p.choice([1, 2, 3, 7, 8, 9, 31, 120, 300, 8191, 8192, 8193, 20000])
+    return Command(b"SET", key(p), bytes(p.choice([0, 255, p.randint(0, 255)]) for _ in range(min(size, 300))) * (size // 300 + 1), fixed=True)
+
+
 COMMANDS = [
-    (10, set_), (5, lambda p: Command(b"DELEX", key(p), *condition(p), fixed=True)),
+    (10, set_), (5, lambda p: Command(b"DELEX", key(p), *condition(p), fixed=True)), (3, bitop), (3, fill),
     (1, lambda p: Command(b"DELEX", p.choice([key(p), b"list"]), fixed=True)), (4, lambda p: Command(b"DIGEST", p.choice([key(p), key(p), b"list"]), fixed=True)),
     (1, lambda p: Command(b"DELEX", key(p), p.token(b"IFEQ", b"IFNE"), *p.choice([[], [b"a", b"b"]]), fixed=True)),
     (4, lambda p: Command(b"SET", key(p), p.choice(TEXTS), fixed=True)), (3, lambda p: Command(b"GET", key(p), fixed=True)),

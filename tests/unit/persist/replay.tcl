@@ -443,7 +443,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r geoadd geo 13.361389 38.115556 p 15.087269 37.502669 c; r geoadd geo xx ch 13.4 38 p; r geosearchstore found geo fromlonlat 15 37 byradius 200 km; r geosearchstore dist geo frommember p bybox 400 400 km storedist
             r georadius geo 15 37 200 km store old; r georadiusbymember geo p 300 km storedist old2
             r pfadd p1 a b c; r pfadd p2 c d; r pfcount p1; r pfmerge p3 p1 p2; r pfcount p1 p3; r pfadd p4
-            r set bits abc; r set bits2 abd; r bitop xor bo bits bits2
+            r set bits abc; r set bits2 abd; r bitop xor bo bits bits2; r set bits3 b; foreach op {diff diff1 andor one} { r bitop $op bo$op bits3 bits bits2 }; r bitop one bits3 nosuch
         }
     }
 

@@ -41,6 +41,10 @@ proc model_bitop {op args} {
             or { expr {"1" in $column} }
             xor { expr {[tcl::mathop::+ {*}$column] % 2} }
             not { expr {![lindex $column 0]} }
+            diff { expr {[lindex $column 0] && "1" ni [lrange $column 1 end]} }
+            diff1 { expr {![lindex $column 0] && "1" in [lrange $column 1 end]} }
+            andor { expr {[lindex $column 0] && "1" in [lrange $column 1 end]} }
+            one { expr {[tcl::mathop::+ {*}$column] == 1} }
         }]
     }
     return $out
@@ -216,12 +220,59 @@ start_server {tags {bitmap}} {
         assert_type string list
     }
 
+    test {BITOP DIFF, DIFF1, ANDOR and ONE} {
+        r set a "\xff\x0f\xaa"
+        r set b "\x0f\xf0"
+        r set c "\x33"
+        foreach {op keys result} {
+            diff {a b c} c00faa  diff1 {a b c} 00f000  andor {a b c} 3f0000  one {a b c} c0ffaa
+            DIFF {c a b} 000000  Diff1 {c a b} ccffaa  ANDOR {c a b} 330000  ONE {a a} 000000
+            diff {nokey a} 000000  diff1 {nokey a b} ffffaa  andor {a nokey} 000000  one a ff0faa  diff {a nokey} ff0faa
+        } {
+            assert_equal 3 [r bitop $op d {*}$keys] "$op $keys"
+            binary scan [r get d] H* hex
+            assert_equal $result $hex "$op $keys"
+        }
+        assert_equal 0 [r bitop one d nokey nokey]
+        assert_equal 0 [r exists d]
+        assert_equal 3 [r bitop diff a a b]
+        assert_equal "\xf0\x0f\xaa" [r get a] "the result may replace a source"
+        r set n 12
+        assert_equal 2 [r bitop one d n]
+        assert_equal 12 [r get d]
+    }
+
+    test {random BITOP across the blocks in which it works} {
+        foreach op {and or xor diff diff1 andor one} {
+            set rows {}
+            foreach key {k1 k2 k3} size [list 8192 [randomRange 8000 8400] [randomRange 100 25000]] {
+                set bytes [lmap i [lrepeat $size 0] { randomElement {0 1 85 170 254 255} }]
+                r set $key [binary format c* $bytes]
+                lappend rows $bytes
+            }
+            set rows [lmap row $rows { lrange [concat $row [lrepeat 25000 0]] 0 24999 }]
+            set expected [lmap x [lindex $rows 0] y [lindex $rows 1] z [lindex $rows 2] {
+                switch $op {
+                    and { expr {$x & $y & $z} }
+                    or { expr {$x | $y | $z} }
+                    xor { expr {$x ^ $y ^ $z} }
+                    diff { expr {$x & ~($y | $z)} }
+                    diff1 { expr {~$x & ($y | $z)} }
+                    andor { expr {$x & ($y | $z)} }
+                    one { expr {($x ^ $y ^ $z) & ~($x & $y & $z)} }
+                }
+            }]
+            set n [r bitop $op d k1 k2 k3]
+            assert {[r get d] eq [binary format c* [lrange $expected 0 $n-1]]} $op
+        }
+    }
+
     test {random BITOP} {
         for {set i 0} {$i < 200} {incr i} {
-            set op [randomElement {and or xor not}]
+            set op [randomElement {and or xor not diff diff1 andor one}]
             set keys {}
             set values {}
-            foreach n [lrepeat [expr {$op eq {not} ? 1 : [randomRange 1 20]}] 0] {
+            foreach n [lrepeat [expr {$op eq {not} ? 1 : [randomRange [expr {$op in {diff diff1 andor} ? 2 : 1}] 20]}] 0] {
                 lappend values [randstring 1 [randomElement {1 7 8 9 33 300}]]
                 lappend keys k[llength $values]
                 r set [lindex $keys end] [lindex $values end]
@@ -345,6 +396,13 @@ start_server {tags {bitmap}} {
         assert_error {ERR value is not an integer or out of range} { r bitpos s x }
         assert_error {ERR syntax error} { r bitop nand d s }
         assert_error {ERR BITOP NOT must be called with a single source key.} { r bitop not d s s }
+        foreach op {DIFF DIFF1 ANDOR} {
+            assert_error "ERR BITOP $op must be called with at least two source keys." { r bitop $op d s }
+            assert_error "ERR BITOP $op must be called with at least two source keys." { r bitop [string tolower $op] d list }
+            assert_error "WRONGTYPE*" { r bitop $op d list nokey }
+        }
+        assert_error "WRONGTYPE*" { r bitop one d nokey list }
+        assert_error {ERR syntax error} { r bitop diff2 d s s }
         assert_equal 0 [r exists d]
     }
 
