@@ -16,6 +16,7 @@ static struct {
 static eventSink *event_sinks[SINKS_MAX];
 static flushSink *flush_sinks[SINKS_MAX];
 static int modified_count, event_count, flush_count;
+static modifiedSink *marker;
 
 static inline void notifyModified(struct client *c, struct db *db, struct str key) {
     if (c) {
@@ -61,6 +62,7 @@ bool notifyHasSubscribers(bool events) {
 
 void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes) {
     keyUsed(db, key, KEY_USE_CHANGE);
+    if (marker && changes) marker(NULL, db, key);
     if (event) keyEvent(class, event, key, db);
     dbstats.dirty += changes;
 }
@@ -77,6 +79,20 @@ void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest) {
     serverAssert(fn && interest && modified_count < SINKS_MAX);
     modified_sinks[modified_count].fn = fn;
     modified_sinks[modified_count++].interest = interest;
+}
+
+/* The marker is among the modified sinks while there is one: without it, changes cost nothing more. */
+void notifySetMarker(modifiedSink *fn) {
+    static const size_t always = 1;
+    int i = 0;
+    while (i < modified_count && modified_sinks[i].fn != marker) i++;
+    if (i < modified_count) {
+        modified_count--;
+        memmove(modified_sinks + i, modified_sinks + i + 1,
+                (size_t)(modified_count - i) * sizeof *modified_sinks);
+    }
+    marker = fn;
+    if (fn) notifyAddModifiedSink(fn, &always);
 }
 
 void notifyAddEventSink(eventSink *fn) {

@@ -69,6 +69,8 @@ typedef void modifiedSink(struct client *c, struct db *db, struct str key);
 typedef void eventSink(int class, const char *event, struct str key, int dbid);
 typedef void flushSink(int dbid);
 void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest);
+/* Sets the one function that is called for each change of a key, that of its state included; NULL: none. */
+void notifySetMarker(modifiedSink *fn);
 void notifyAddEventSink(eventSink *fn);
 /* Adds a sink in front of all others: it may change what later sinks do about the event. */
 void notifyAddFirstEventSink(eventSink *fn);

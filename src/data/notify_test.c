@@ -80,6 +80,30 @@ static void removedSinksAreNotCalled(void **state) {
     notifyAddEventSink(notifyTestOnEvent);
 }
 
+static void notifyTestMark(struct client *c, struct db *db, struct str key) {
+    (void)c;
+    notifyTestRecord("marked", key, db->id);
+}
+
+static void theMarkerIsCalledForEachChangeWhileItIsSet(void **state) {
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        notifySetMarker(notifyTestMark);
+        notifySetMarker(notifyTestMark);
+        keyChanged(notifyTestSomebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
+        notifyTestExpect("modified(a,0) marked(a,0) set(a,0) ", 1);
+        keyStateChanged(&db0, STR("a"), NOTIFY_STREAM, "xgroup", 1);
+        notifyTestExpect("marked(a,0) xgroup(a,0) ", 1);
+        keyStateChanged(&db0, STR("a"), NOTIFY_STREAM, NULL, 0);
+        notifyTestExpect("", 0);
+        notifySetMarker(NULL);
+        keyChanged(notifyTestSomebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
+        notifyTestExpect("modified(a,0) set(a,0) ", 1);
+        keyStateChanged(&db0, STR("a"), NOTIFY_STREAM, NULL, 1);
+        notifyTestExpect("", 1);
+    }
+}
+
 static size_t interest = 1;
 
 static void sinksWithoutInterestAreNotCalled(void **state) {
@@ -102,6 +126,7 @@ int main(void) {
         cmocka_unit_test(aKeyThatGoesByItself),
         cmocka_unit_test(removedSinksAreNotCalled),
         cmocka_unit_test(sinksWithoutInterestAreNotCalled),
+        cmocka_unit_test(theMarkerIsCalledForEachChangeWhileItIsSet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

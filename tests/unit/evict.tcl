@@ -1,6 +1,8 @@
 # maxmemory: which keys are evicted, which commands are refused, and how close the choice is to the best one.
 
-set policies {volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random}
+set policies {
+    volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm allkeys-lru allkeys-lfu allkeys-random allkeys-lrm
+}
 set oom "OOM command not allowed when used memory > 'maxmemory'."
 
 # n strings of 100 bytes under prefix:0 .. , in portions between which the server may evict. Options are those of SET.
@@ -120,7 +122,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         r select 0
     }
 
-    foreach policy {volatile-lru volatile-lfu volatile-random volatile-ttl} {
+    foreach policy {volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm} {
         test "$policy: only keys with an expiry are evicted" {
             no_limit $policy
             load keep 2000
@@ -197,6 +199,80 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         assert_morethan [left often 1000] 950
         assert_lessthan [left rarely 4000] 3500
         config_set lfu-log-factor 10
+    }
+
+    test {LRM: keys that are changed stay, keys that are only read go} {
+        no_limit allkeys-lrm
+        load written 2000
+        load read 2000
+        after 2100
+        load written 2000
+        for {set i 0} {$i < 5} {incr i} { assert_equal 2000 [r eval {
+            local n = 0
+            for i = 0, 1999 do if redis.call('get', 'read:' .. i) then n = n + 1 end end
+            return n} 0] }
+        limit_at 0
+        load new 1000
+        assert_equal 2000 [left written 2000]
+        assert_lessthan [left read 2000] 1500
+    }
+
+    test {LRM: OBJECT IDLETIME is the time since the last change} {
+        no_limit allkeys-lrm
+        assert_error "ERR An LFU maxmemory policy is not selected*" {r set k 1; r object freq k}
+        r flushall
+        # Commands before; a command; whether the key k counts as changed.
+        set rows {
+            {set k 1} {get k} 0  {set k 1} {touch k} 0  {set k 1} {strlen k} 0  {set k 1} {getex k} 0  {set k 1} {dump k} 0
+            {set k 1} {getex k ex 1000} 1  {set k 1} {expire k 1000} 1  {set k 1} {persist k} 0  {set k 1} {set k 2 nx} 0
+            {set k 1} {set k 2} 1  {set k 1} {incr k} 1  {set k x} {incr k} 0  {set k 1} {append k x} 1  {set k 1} {getset k 1} 1
+            {set k 1} {setbit k 7 1} 0  {set k 1} {setbit k 7 0} 1  {sadd k a} {sadd k a} 0  {sadd k a} {sadd k b} 1
+            {sadd k a} {srem k b} 0  {sadd k a b} {spop k} 1  {sadd k a} {smembers k} 0  {zadd k 1 a} {zadd k 1 a} 0
+            {zadd k 1 a} {zadd k 2 a} 1  {hset k f v} {hget k f} 0  {hset k f v} {hset k f w} 1
+            {hset k f v} {hexpire k 100 fields 1 f} 1  {rpush k a b} {lpop k} 1  {rpush k a b} {lrange k 0 -1} 0
+            {rpush k a b} {lrem k 0 c} 0  {set q 1} {rename q k} 1  {set q 1; set k 1} {rename q k} 1  {set q 1} {copy q k} 1
+            {set k 1} {copy k q} 0  {rpush k 3 1} {sort k} 0  {xadd k 1-1 f v} {xlen k} 0  {xadd k 1-1 f v} {xadd k 2-1 f v} 1
+            {xadd k 1-1 f v} {xgroup create k g 0} 1  {xadd k 1-1 f v; xgroup create k g 0} {xreadgroup group g c streams k >} 1
+            {xadd k 1-1 f v; xgroup create k g 0; xreadgroup group g c streams k >} {xack k g 1-1} 1
+            {xadd k 1-1 f v; xgroup create k g 0} {xack k g 1-1} 0  {set k 1} {delex k ifeq 2} 0  {set k 1} {object encoding k} 0
+        }
+        proc lrm_run {n words} { r {*}[lmap word $words { expr {$word in {k q} ? "$word:$n" : $word} }] }
+        set n 0
+        foreach {before command changes} $rows {
+            incr n
+            foreach words [split $before ";"] { lrm_run $n $words }
+        }
+        after 3100
+        set n 0
+        set wrong {}
+        foreach {before command changes} $rows {
+            catch {lrm_run [incr n] $command}
+            if {([r object idletime k:$n] < 2) != $changes} { lappend wrong $command }
+        }
+        assert_equal {} $wrong
+    }
+
+    test {LRM: RESTORE IDLETIME, CLIENT NO-TOUCH, a change of the policy} {
+        no_limit allkeys-lrm
+        r set a 1
+        set payload [r dump a]
+        foreach key {a b} { r restore $key 0 $payload replace idletime 1000 }
+        assert_range [r object idletime a] 1000 1100
+        r client no-touch on
+        r get b
+        assert_range [r object idletime b] 1000 1100
+        r append b x
+        assert_lessthan [r object idletime b] 100 "a change is one whoever makes it"
+        r client no-touch off
+        config_set maxmemory-policy allkeys-lru
+        r get a
+        assert_lessthan [r object idletime a] 100
+        r restore a 0 $payload replace idletime 1000
+        config_set maxmemory-policy volatile-lrm
+        r get a
+        assert_range [r object idletime a] 1000 1100
+        r set a 2
+        assert_lessthan [r object idletime a] 100
     }
 
     test {LFU: the counter grows with use and decays with time} {
@@ -277,13 +353,14 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
 }
 
 # Five generations of keys, the youngest last; then enough new keys that half of the old ones must be evicted. Returns
-# how many of the evicted keys would have been evicted in exact order of age.
-proc lru_quality {} {
+# how many of the evicted keys would have been evicted in exact order of age. Under LRM the oldest keys are read meanwhile.
+proc lru_quality {{policy allkeys-lru}} {
     set generation 4000
-    no_limit allkeys-lru
+    no_limit $policy
     for {set g 0} {$g < 5} {incr g} {
         load g$g $generation
         after 1100
+        if {$policy eq "allkeys-lrm"} { r eval {for i = 0, ARGV[1] - 1 do redis.call('get', 'g0:' .. i) end} 0 $generation }
     }
     limit_at 0
     load new [expr {5 * $generation / 2}]
@@ -308,5 +385,9 @@ start_server {tags {evict external:skip slow} overrides {maxmemory-samples 5}} {
                 assert_morethan $ours [expr {0.8 * [lru_quality]}]
             }
         }
+    }
+
+    test {LRM: the keys that were changed longest ago go first, as well as with LRU} {
+        assert_morethan [lru_quality allkeys-lrm] 0.8
     }
 }

@@ -6,11 +6,11 @@
  *
  *     sample of each database  ──▶  pool of 16 candidates  ──▶  the one with the highest score goes
  *
- * The higher the score, the better the candidate: idle seconds (LRU), 255 minus uses (LFU), nearness of
- * the expiry (TTL). The pool makes up for small samples: soon nearly all of it is older than anything a
- * sample is likely to bring. A candidate is stored by key, as its object may be gone or have moved.
- * Before it is evicted its score is computed again, and it is dropped if the score has fallen, since the
- * key was used meanwhile.
+ * The higher the score, the better the candidate: idle seconds (LRU), seconds without a change (LRM), 255
+ * minus uses (LFU), nearness of the expiry (TTL). The pool makes up for small samples: soon nearly all of it
+ * is older than anything a sample is likely to bring. A candidate is stored by key, as its object may be gone
+ * or have moved. Before it is evicted its score is computed again, and it is dropped if the score has fallen,
+ * since the key was used meanwhile.
  *
  * Invariant: a key is evicted only while memory is over the limit, nobody has vetoed it, and the policy may
  * choose that key. evictObject asserts this. */
@@ -26,6 +26,7 @@
 #include "base/zmalloc.h"
 #include "data/keyspace/db.h"
 #include "data/lifetime/lazyfree.h"
+#include "data/notify.h"
 #include "data/server_state/import_mode.h"
 #include "data/server_state/role.h"
 #include "data/type.h"
@@ -51,9 +52,11 @@ static const struct configEnum policies[] = {
     {"volatile-lfu", BY_LFU | OF_VOLATILE},
     {"volatile-random", BY_CHANCE | OF_VOLATILE},
     {"volatile-ttl", BY_TTL | OF_VOLATILE},
+    {"volatile-lrm", BY_LRM | OF_VOLATILE},
     {"allkeys-lru", BY_LRU},
     {"allkeys-lfu", BY_LFU},
     {"allkeys-random", BY_CHANCE},
+    {"allkeys-lrm", BY_LRM},
     {"noeviction", NO_EVICTION},
     {NULL, 0},
 };
@@ -81,7 +84,7 @@ static struct evictCandidate {
 } pool[POOL_SIZE];
 
 static uint64_t evictScoreOf(const struct object *o) {
-    if (evict_policy & BY_LRU) return objectIdleSeconds(o);
+    if (evict_policy & (BY_LRU | BY_LRM)) return objectIdleSeconds(o);
     if (evict_policy & BY_LFU) return LFU_MAX - objectFrequency(o);
     return INT64_MAX - (uint64_t)objectExpire(o);
 }
@@ -346,11 +349,19 @@ static void evictResetStats(void) {
     if (exceeded_since_us) exceeded_since_us = monotonicUs();
 }
 
+/* Marks a key as changed now, under LRM. */
+static void evictMarkChange(struct client *c, struct db *db, struct str key) {
+    (void)c;
+    struct object *o = dbFind(db, key);
+    if (o) o->lru = lruClock();
+}
+
 /* Scores of two policies cannot be compared. The marks on objects stay as they are and become right with
  * use. */
 static bool evictPolicyChanged(const char **err) {
     (void)err;
     evictPoolForget();
+    notifySetMarker(evict_policy & BY_LRM ? evictMarkChange : NULL);
     return true;
 }
 

@@ -36,8 +36,8 @@ static uint32_t evictMarksLfuMark(uint32_t uses) {
     return evictMarksLfuMinutes() << 8 | uses;
 }
 
-void objectTouchLfu(struct object *o) {
-    debugAssert(evictByLfu());
+void objectTouchByPolicy(struct object *o) {
+    if (!evictByLfu()) return;
     o->lru = evictMarksLfuMark(evictMarksCountUse(objectFrequency(o))) & 0xffffff;
 }
 

@@ -4,6 +4,7 @@
  * The 24 bits `lru` of an object depend on the policy:
  *
  *     LRU and the rest    | seconds:24          | when it was last used (lruClock)
+ *     LRM                 | seconds:24          | when it was last changed
  *     LFU                 | minutes:16 | uses:8 | when it was last used; a logarithmic count of uses
  */
 #pragma once
@@ -15,20 +16,20 @@
 #include "registry/cron.h"
 
 /* The bits of `maxmemory-policy`. */
-enum { BY_LRU = 1, BY_LFU = 2, BY_TTL = 4, BY_CHANCE = 8, OF_VOLATILE = 16, NO_EVICTION = 32 };
+enum { BY_LRU = 1, BY_LFU = 2, BY_TTL = 4, BY_CHANCE = 8, OF_VOLATILE = 16, NO_EVICTION = 32, BY_LRM = 64 };
 extern int evict_policy;
 
 #define LFU_MAX 255 /* the largest count of uses */
 
-void objectTouchLfu(struct object *o);
+void objectTouchByPolicy(struct object *o);
 static inline bool evictByLfu(void) {
     return __builtin_expect(evict_policy & BY_LFU, 0);
 }
 
-/* Marks the object as used now. */
+/* Marks the object as used now. Under LRM a use means nothing: changes are marked (evict.c). */
 static inline void objectTouch(struct object *o) {
-    if (evictByLfu())
-        objectTouchLfu(o);
+    if (__builtin_expect(evict_policy & (BY_LFU | BY_LRM), 0))
+        objectTouchByPolicy(o);
     else
         o->lru = lruClock();
 }
@@ -37,7 +38,7 @@ uint32_t objectFirstUse(void);
 /* Sets what a file or RESTORE says about earlier use; -1: it says nothing. Which of the two counts depends
  * on the policy. */
 void objectSetUse(struct object *o, int64_t idle_s, int64_t freq);
-/* Seconds since the last use; under an LRU policy (or none). */
+/* Seconds since the last use, under LRM since the last change; not under an LFU policy. */
 uint32_t objectIdleSeconds(const struct object *o);
 /* The count of uses, 0 to 255, decayed to now; under an LFU policy. */
 uint32_t objectFrequency(const struct object *o);

@@ -49,6 +49,18 @@ static void testIdleSeconds(void **state) {
     objectFree(o);
 }
 
+static void testLrmIgnoresUses(void **state) {
+    (void)state;
+    evict_policy = BY_LRM;
+    struct object *o = newObject();
+    evictMarksTestPass(5000);
+    objectTouch(o);
+    assert_int_equal(objectIdleSeconds(o), 5);
+    objectSetUse(o, 100, -1);
+    assert_int_equal(objectIdleSeconds(o), 100);
+    objectFree(o);
+}
+
 static void testDecay(void **state) {
     (void)state;
     evict_policy = BY_LFU;
@@ -111,6 +123,7 @@ static void testCounterStopsAtItsEnd(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testIdleSeconds),
+        cmocka_unit_test(testLrmIgnoresUses),
         cmocka_unit_test(testDecay),
         cmocka_unit_test(testCounterIsLogarithmic),
         cmocka_unit_test(testCounterStopsAtItsEnd),

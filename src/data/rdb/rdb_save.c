@@ -222,7 +222,7 @@ bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
     struct rdbSaver s = {.w = w,
                          .progress = options->progress,
                          .strict = options->version != 0,
-                         .idle = evict_policy & BY_LRU,
+                         .idle = evict_policy & (BY_LRU | BY_LRM),
                          .frequency = evict_policy & BY_LFU};
     bool checksum = rdb_checksum && !options->without_checksum;
     if (options->codec != STREAM_PLAIN) rioWriterStartFrame(w, options->codec, STREAM_KIND_RDB, checksum);

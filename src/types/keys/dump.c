@@ -139,9 +139,8 @@ void restoreCommand(struct client *c) {
         return;
     }
     bool replaced = old;
-    struct object *o = dbSetWithExpire(c->db, key, old, v, ttl ? ttl : OBJ_NO_EXPIRE);
+    dbSetWithExpire(c->db, key, old, v, ttl ? ttl : OBJ_NO_EXPIRE);
     rdbReaderFree(&r);
-    objectSetUse(o, opt.idle_s, opt.freq);
     if (relative) dumpPropagateAbsolute(c, ttl);
     if (replaced) {
         keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbSetWithExpire has reported it */
@@ -149,5 +148,7 @@ void restoreCommand(struct client *c) {
     } else {
         keyChanged(c, c->db, key, NOTIFY_GENERIC, "restore", 1);
     }
+    struct object *o = dbFind(c->db, key); /* what was told of the change may have touched it */
+    if (o) objectSetUse(o, opt.idle_s, opt.freq);
     replyOk(c);
 }

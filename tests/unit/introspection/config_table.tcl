@@ -95,7 +95,7 @@ set table [subst {
     maxmemory-scripts {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
     maxmemory-clients {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
     maxmemory-eviction-tenacity {int 0 100}
-    maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random noeviction}
+    maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm allkeys-lru allkeys-lfu allkeys-random allkeys-lrm noeviction}
     maxmemory-samples {int 1 64}
     metrics-token {text abc {a b}}
     metrics-user {text abc {a b}}

@@ -144,12 +144,14 @@ tags {external:skip needs:debug} {
             r flushall
         }
 
-        test {idle time is saved under an LRU policy} {
-            r config set maxmemory-policy allkeys-lru
-            r set k v
-            after 2100
-            r debug reload
-            assert_range [r object idletime k] 2 60
+        test {idle time is saved under an LRU policy, and the time since the last change under LRM} {
+            foreach policy {allkeys-lru volatile-lrm} {
+                r config set maxmemory-policy $policy
+                r set k v
+                after 2100
+                r debug reload
+                assert_range [r object idletime k] 2 60
+            }
             r config set maxmemory-policy noeviction
             r set k v
             after 3100
