@@ -40,9 +40,10 @@ struct keyPlace {
 
 /* The result of reading a value from a file. */
 enum rdbLoaded {
-    RDB_LOADED, /* *v is the value and belongs to the caller; an embedded one is a view, valid until the next
-                   read */
-    RDB_EMPTY,  /* a container without elements (or whose elements have all expired): no value */
+    RDB_LOADED,  /* *v is the value and belongs to the caller; an embedded one is a view, valid until the next
+                    read */
+    RDB_EMPTY,   /* a container without elements (or whose elements have all expired): no value */
+    RDB_SKIPPED, /* a value of a type that is unknown here: no value */
     RDB_FAILED
 };
 

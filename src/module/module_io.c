@@ -247,15 +247,9 @@ static bool moduleIoReadEnd(struct rdbReader *r, const struct ValkeyModuleType *
 enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
     (void)rdb_type;
     uint64_t id;
-    char name[10];
     if (!rdbReadLen(r, &id)) return RDB_FAILED;
     const struct ValkeyModuleType *type = moduleTypeById(id);
-    if (!type) {
-        rdbModuleName(id, name);
-        rioFail(&r->io, "there is a value of the module type '%s', but no loaded module provides that type",
-                name);
-        return RDB_FAILED;
-    }
+    if (!type) return rdbReadUnknownModule(r, id);
     void *value = moduleIoLoadValue(type, r, id);
     if (!moduleIoReadEnd(r, type)) {
         if (value) moduleValueFree(type, value);

@@ -52,6 +52,7 @@ struct checker {
     bool has_expire;
     int64_t expire_ms, now_ms;
     uint64_t keys, expires, expired, functions;
+    struct rdbSkipped skipped; /* values of modules, which a server needs to load them */
     uint64_t file_size;        /* RIO_SIZE_UNKNOWN: unknown */
     uint64_t next_progress_at; /* offset of the next line about progress */
     bool compressed;
@@ -117,34 +118,22 @@ static bool checkRdbAux(struct checker *c) {
     return ok;
 }
 
-/* A module's data is a sequence of typed items, so it can be skipped without the module. */
-static bool checkRdbSkipModuleData(struct checker *c) {
-    enum { END, SIGNED, UNSIGNED, FLOAT, DOUBLE, STRING };
-    uint64_t item, n;
-    for (;;) {
-        if (!rdbReadLen(&c->r, &item)) return false;
-        bool ok;
-        switch (item) {
-        case END: return true;
-        case SIGNED:
-        case UNSIGNED: ok = rdbReadLen(&c->r, &n); break;
-        case FLOAT: ok = rioView(&c->r.io, 4) != NULL; break;
-        case DOUBLE: ok = rioView(&c->r.io, 8) != NULL; break;
-        case STRING: ok = rdbSkipString(&c->r); break;
-        default: return checkRdbFail(c, "Unknown item in the data of a module");
-        }
-        if (!ok) return false;
-    }
-}
-
 static bool checkRdbModuleAux(struct checker *c) {
     uint64_t id;
-    char name[10];
     c->checkRdbStep = AT_MODULE_AUX;
-    if (!rdbReadLen(&c->r, &id)) return false;
-    rdbModuleName(id, name);
-    checkRdbPrint(c, "MODULE AUX for: %s", name);
-    return checkRdbSkipModuleData(c);
+    if (!rdbReadLen(&c->r, &id) || !rdbSkipAside(&c->r, id)) return false;
+    checkRdbPrint(c, "MODULE AUX for: %s", c->r.unknown_type);
+    return true;
+}
+
+static bool checkRdbMetadata(struct checker *c) {
+    struct rdbMetadata m = {0};
+    c->checkRdbStep = AT_MODULE_AUX;
+    bool ok = rdbReadMetadata(&c->r, &m);
+    if (ok && m.classes) checkRdbPrint(c, "KEY METADATA for: %s", m.classes);
+    c->skipped.metadata += m.classes != NULL;
+    sdsfree(m.classes);
+    return ok;
 }
 
 static bool checkRdbFunction(struct checker *c) {
@@ -201,14 +190,15 @@ static bool checkRdbOpcode(struct checker *c, uint8_t opcode) {
     case RDB_OP_IDLE: return checkRdbNumbers(c, 1);
     case RDB_OP_RESIZEDB: return checkRdbNumbers(c, 2);
     case RDB_OP_SLOT_INFO: return checkRdbNumbers(c, 3);
-    case RDB_OP_SLOT_IMPORT: return checkRdbSlotImport(c);
+    case RDB_OP_SLOT_IMPORT:
+        return rdbVersionIsRedis(c->r.version) ? checkRdbMetadata(c) : checkRdbSlotImport(c);
     case RDB_OP_SELECTDB: return checkRdbSelect(c);
     case RDB_OP_AUX: return checkRdbAux(c);
     case RDB_OP_MODULE_AUX: return checkRdbModuleAux(c);
     case RDB_OP_FUNCTION: return checkRdbFunction(c);
     case RDB_OP_FUNCTION_PRE_GA:
         return checkRdbFail(c, "Functions in the format of a pre-release version cannot be read");
-    default: return rioFail(&c->r.io, "There is no object type %d", opcode);
+    default: return rioFail(&c->r.io, "There is no opcode %d", opcode);
     }
 }
 
@@ -221,14 +211,13 @@ static bool checkRdbIsExpired(const struct checker *c) {
 static bool checkRdbValue(struct checker *c) {
     struct value v;
     c->checkRdbStep = AT_VALUE;
-    if (c->type == RDB_TYPE_MODULE_2) {
-        uint64_t id;
-        if (!rdbReadLen(&c->r, &id) || !checkRdbSkipModuleData(c)) return false;
+    enum rdbLoaded got = rdbReadValue(&c->r, (uint8_t)c->type, &v);
+    if (got == RDB_SKIPPED) {
+        rdbSkippedCount(&c->skipped, c->r.unknown_type);
         if (c->stats)
             rdbStatsCount(c->stats, c->db, sdsview(c->key), NULL, c->has_expire, checkRdbIsExpired(c));
         return true;
     }
-    enum rdbLoaded got = rdbReadValue(&c->r, (uint8_t)c->type, &v);
     if (got == RDB_LOADED && c->stats)
         rdbStatsCount(c->stats, c->db, sdsview(c->key), &v, c->has_expire, checkRdbIsExpired(c));
     else if (got == RDB_LOADED && !v.embedded)
@@ -303,7 +292,7 @@ static bool checkRdbAll(struct checker *c) {
         c->checkRdbStep = AT_TYPE;
         if (!rioReadByte(&c->r.io, &opcode)) return false;
         if (opcode == RDB_OP_EOF) return checkRdbChecksum(c) && checkRdbEndFrame(c);
-        bool ok = opcode < RDB_TYPES ? checkRdbKey(c, opcode) : checkRdbOpcode(c, opcode);
+        bool ok = opcode < RDB_OP_LOWEST ? checkRdbKey(c, opcode) : checkRdbOpcode(c, opcode);
         if (!ok) return false;
     }
 }
@@ -330,6 +319,15 @@ static void checkRdbPrintSummary(const struct checker *c) {
     printf("[info] %llu expires\n", (unsigned long long)c->expires);
     printf("[info] %llu already expired\n", (unsigned long long)c->expired);
     printf("[info] %llu functions\n", (unsigned long long)c->functions);
+    if (c->skipped.metadata)
+        printf("[info] %llu keys with metadata of modules\n", (unsigned long long)c->skipped.metadata);
+    if (!c->skipped.keys) return;
+    sds types = rdbSkippedText(&c->skipped, sdsempty());
+    printf(
+        "[info] %llu keys of module types (%s): only a server that has the modules loads them, others need "
+        "rdb-skip-unknown-types\n",
+        (unsigned long long)c->skipped.keys, types);
+    sdsfree(types);
 }
 
 /* Returns the offset after the image, or -1. `stats` may be NULL. */
@@ -340,7 +338,7 @@ static int64_t checkRdbFd(const char *name, int fd, struct rdbStats *stats) {
     bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     c.file_size = regular ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN;
     rioReaderInit(&c.r.io, rioSourceFd, &fd, c.file_size);
-    c.r.io.checksum = c.r.deep = c.r.keep_expired = true;
+    c.r.io.checksum = c.r.deep = c.r.keep_expired = c.r.skip_unknown = true;
     checkRdbPrint(&c, "Checking RDB file %s", name);
     bool ok = checkRdbAll(&c);
     int64_t end = ok ? (int64_t)rioOffset(&c.r.io) : -1;

@@ -463,6 +463,7 @@ static sds snapshotPersistenceInfo(sds s) {
     s = infoField(s, "rdb_saves_consecutive_failures:%llu", (unsigned long long)last.failures);
     s = infoField(s, "rdb_last_load_keys_expired:%llu", (unsigned long long)rdb_last_load.expired);
     s = infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_last_load.keys);
+    s = infoField(s, "rdb_last_load_keys_skipped:%llu", (unsigned long long)rdb_last_load.skipped);
     return infoField(s, "forkless_estimated_seconds_remaining:-1");
 }
 

@@ -143,6 +143,7 @@ static const char *const persistence_fields[] = {
     "rdb_last_cow_size",
     "rdb_last_load_keys_expired",
     "rdb_last_load_keys_loaded",
+    "rdb_last_load_keys_skipped",
     "aof_enabled",
     "aof_rewrite_in_progress",
     "aof_rewrite_scheduled",

@@ -736,7 +736,7 @@ static void wrongValuesAreRefused(void **state) {
     expectFailure("count", sdsnewlen("\2\x80\x7f\xff\xff\xff\1a", 8), "announced");
     expectFailure("plain", sdsnewlen("\22\1\3\1a", 5), "unknown form");
     expectFailure("plain", sdsnewlen("\22\1\1\0", 4), "empty element");
-    expectFailure("module", sdsnewlen("\7\1", 2), "module");
+    expectFailure("module", sdsnewlen("\6\1", 2), "format of a pre-release version");
     expectFailure("type", sdsnewlen("\63\1", 2), "unknown type");
     expectFailure("stream", sdsnewlen("\25\0\1\0\0\0\0\0\0\0\0", 11), "not that of its nodes");
 }
@@ -825,6 +825,92 @@ static void pendingEntriesAddUp(void **state) {
     expectFailure("nobody", exerciseSave(o), "no consumer");
     objectFree(o);
     sdsfree(good);
+}
+
+/* Skips a value of the module type AAAAAAAAA, or does not, and expects `left` bytes behind it. */
+static void skipModuleValue(struct str bytes, enum rdbLoaded expected, size_t left, const char *error) {
+    for (int skip = 0; skip < 2; skip++) {
+        struct rdbReader r = {.version = RDB_VERSION, .skip_unknown = skip};
+        struct value v;
+        rioReaderInitMemory(&r.io, bytes);
+        assert_int_equal(rdbReadValue(&r, RDB_TYPE_MODULE_2, &v), skip ? expected : RDB_FAILED);
+        assert_string_equal(r.unknown_type, "AAAAAAAAA");
+        assert_int_equal(r.unknown, !skip);
+        if (!skip) assert_non_null(strstr(r.io.error, "module type 'AAAAAAAAA', but no loaded module"));
+        if (skip && error) assert_non_null(strstr(r.io.error, error));
+        if (skip && !error) assert_int_equal(rioLeft(&r.io), left);
+        rdbReaderFree(&r);
+    }
+}
+
+static void valuesOfModulesAreSkipped(void **state) {
+    (void)state;
+    /* The items are: 1 -1, 2 300, 3 float, 4 double, 5 "text", 5 1000 as an integer, 5 "a" compressed. */
+    static const char all[] = "\3\1\x81\xff\xff\xff\xff\xff\xff\xff\xff\2\x41\x2c\3....\4........"
+                              "\5\4text\5\xc1\xe8\3\5\xc3\2\1\0a\0more";
+    struct str bytes = strN(all, sizeof all - 1);
+    skipModuleValue(bytes, RDB_SKIPPED, 4, NULL);
+    skipModuleValue(STR("\3\6\0"), RDB_FAILED, 0, "unknown item");
+    skipModuleValue(STR("\3\5\x80\x7f\xff\xff\xff\0"), RDB_FAILED, 0, "left");
+    for (size_t cut = 1; cut < bytes.len - 4; cut++) skipModuleValue(strN(all, cut), RDB_FAILED, 0, "");
+    struct rdbReader r = {.version = RDB_VERSION, .skip_unknown = true};
+    struct value v;
+    rioReaderInitMemory(&r.io, bytes);
+    assert_int_equal(rdbReadValue(&r, RDB_TYPE_MODULE, &v), RDB_FAILED);
+    assert_true(r.unknown);
+    rdbReaderFree(&r);
+}
+
+static void metadataOfKeysAreSkipped(void **state) {
+    (void)state;
+    /* Redis 8.6.3 logs these classes as EjRW, which must not be ignored, and mrze. */
+    static const struct {
+        struct str bytes;
+        const char *classes;
+        bool needed, ok;
+    } cases[] = {
+        {{BYTES("\0")}, NULL, false, true},
+        {{BYTES("\1\xf1\xde\xbc\x9a\2\5\0")}, "'mrze'", false, true},
+        {{BYTES("\1\x78\x56\x34\x12\2\5\0")}, "'EjRW'", true, true},
+        {{BYTES("\2\x78\x56\x34\x12\0\xf1\xde\xbc\x9a\5\1a\0")}, "'EjRW', 'mrze'", true, true},
+        {{BYTES("\1\x78\x56\x34\x12\2\5")}, "'EjRW'", true, false},
+        {{BYTES("\1\x78\x56\x34")}, NULL, false, false},
+        {{BYTES("\x08\x78\x56\x34\x12\0")}, NULL, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rdbReader r = {.version = RDB_VERSION_REDIS_86};
+        struct rdbMetadata m = {0};
+        rioReaderInitMemory(&r.io, cases[i].bytes);
+        assert_int_equal(rdbReadMetadata(&r, &m), cases[i].ok);
+        assert_int_equal(m.needed, cases[i].needed);
+        assert_int_equal(m.classes != NULL, cases[i].classes != NULL);
+        if (m.classes) assert_string_equal(m.classes, cases[i].classes);
+        if (cases[i].ok) {
+            assert_int_equal(rioLeft(&r.io), 0);
+            r.skip_unknown = true;
+            assert_true(rdbAllowMetadata(&r, &m) && !r.unknown);
+            r.skip_unknown = false;
+            assert_int_equal(rdbAllowMetadata(&r, &m), !m.needed);
+            assert_int_equal(r.unknown, m.needed);
+        }
+        sdsfree(m.classes);
+        rdbReaderFree(&r);
+    }
+}
+
+static void skippedKeysAreCounted(void **state) {
+    (void)state;
+    struct rdbSkipped s = {0};
+    char name[32];
+    for (int i = 0; i < RDB_SKIPPED_TYPES + 5; i++) {
+        snprintf(name, sizeof name, "type%d", i);
+        for (int n = i < 2 ? 2 : 1; n; n--) rdbSkippedCount(&s, name);
+    }
+    sds text = rdbSkippedText(&s, sdsnew(": "));
+    assert_int_equal(s.keys, RDB_SKIPPED_TYPES + 7);
+    assert_int_equal(strncmp(text, ": type0 2, type1 2, type2 1, ", 29), 0);
+    assert_non_null(strstr(text, ", type15 1, others 5"));
+    sdsfree(text);
 }
 
 /* A short list is loaded into its object, a longer one is not. */
@@ -945,25 +1031,17 @@ static int rdbHooksTestSetup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everyValueComesBack),
-        cmocka_unit_test(groupsComeBack),
-        cmocka_unit_test(olderVersionsAreWritten),
-        cmocka_unit_test(expiredFieldsStayOut),
-        cmocka_unit_test(limitsOfNowDecide),
-        cmocka_unit_test(compressedNodesStayCompressed),
-        cmocka_unit_test(rewritingComesInPortions),
-        cmocka_unit_test(oldFormatsAreRead),
-        cmocka_unit_test(oldStreamsAreRead),
-        cmocka_unit_test(wrongValuesAreRefused),
-        cmocka_unit_test(shortListsAreEmbedded),
-        cmocka_unit_test(pendingEntriesAddUp),
-        cmocka_unit_test(versionsOfRedisAreWritten),
-        cmocka_unit_test(typesBelongToVersions),
-        cmocka_unit_test(hashesOfRedisAreRead),
-        cmocka_unit_test(lateExpiriesAreLoweredForRedis),
-        cmocka_unit_test(wrongHashesOfRedisAreRefused),
-        cmocka_unit_test(truncatedValuesFail),
-        cmocka_unit_test(damagedValuesAreHarmless),
+        cmocka_unit_test(everyValueComesBack),       cmocka_unit_test(groupsComeBack),
+        cmocka_unit_test(olderVersionsAreWritten),   cmocka_unit_test(expiredFieldsStayOut),
+        cmocka_unit_test(limitsOfNowDecide),         cmocka_unit_test(compressedNodesStayCompressed),
+        cmocka_unit_test(rewritingComesInPortions),  cmocka_unit_test(oldFormatsAreRead),
+        cmocka_unit_test(oldStreamsAreRead),         cmocka_unit_test(wrongValuesAreRefused),
+        cmocka_unit_test(shortListsAreEmbedded),     cmocka_unit_test(pendingEntriesAddUp),
+        cmocka_unit_test(versionsOfRedisAreWritten), cmocka_unit_test(typesBelongToVersions),
+        cmocka_unit_test(hashesOfRedisAreRead),      cmocka_unit_test(lateExpiriesAreLoweredForRedis),
+        cmocka_unit_test(valuesOfModulesAreSkipped), cmocka_unit_test(metadataOfKeysAreSkipped),
+        cmocka_unit_test(skippedKeysAreCounted),     cmocka_unit_test(wrongHashesOfRedisAreRefused),
+        cmocka_unit_test(truncatedValuesFail),       cmocka_unit_test(damagedValuesAreHarmless),
         cmocka_unit_test(corpusOfRestoreIsHarmless),
     };
     return cmocka_run_group_tests(tests, rdbHooksTestSetup, NULL);

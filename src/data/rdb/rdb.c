@@ -450,25 +450,15 @@ void rdbWriteValue(struct rioWriter *w, const struct object *o) {
     objectTypeOf(o)->save(w, o);
 }
 
-static enum rdbLoaded rdbFailType(struct rdbReader *r, uint8_t type) {
-    if (rdbVersionIsRedis(r->version) && (type == RDB_TYPE_HASH_EXPIRING || type == RDB_TYPE_PATH_HASH))
-        rioFail(&r->io, "type of value %d was written by a pre-release version of Redis 7.4 only", type);
-    else
-        rioFail(&r->io, "unknown type of value: %d", type);
-    return RDB_FAILED;
-}
-
 enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v) {
     if (!rdbVersionHas(r->version, type)) return rdbFailType(r, type);
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         const struct objectType *t = objectTypes[i];
         if (t && type < 64 && t->rdb_types >> type & 1) return t->load(r, type, v);
     }
-    if (type == RDB_TYPE_MODULE || type == RDB_TYPE_MODULE_2)
-        rioFail(&r->io, "the value belongs to a module, and there are no modules here");
-    else
-        rdbFailType(r, type);
-    return RDB_FAILED;
+    uint64_t id;
+    if (type != RDB_TYPE_MODULE_2) return rdbFailType(r, type);
+    return rdbReadLen(r, &id) ? rdbReadUnknownModule(r, id) : RDB_FAILED;
 }
 
 /* ---- DUMP payloads ---- */
@@ -616,6 +606,7 @@ static struct configDirective directives[] = {
                 check_names, NULL),
     CONFIG_ENUM("rdb-compatible-version", NULL, CONFIG_MODIFIABLE, &rdb_compatible_version, 0, version_names,
                 NULL),
+    CONFIG_BOOL("rdb-skip-unknown-types", NULL, CONFIG_MODIFIABLE, &rdb_skip_unknown_types, false, NULL),
     CONFIG_ENUM("sanitize-dump-payload", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &rdb_sanitize,
                 RDB_SANITIZE_NO, sanitize_names, NULL),
 };

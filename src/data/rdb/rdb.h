@@ -86,7 +86,9 @@ enum rdbType {
 const char *rdbTypeName(int version, int type);
 
 enum rdbOpcode {
+    RDB_OP_LOWEST = 240,      /* smaller numbers are types of values */
     RDB_OP_SLOT_IMPORT = 243, /* the name of a migration, and its ranges of slots */
+    RDB_OP_METADATA = 243,    /* of a key, in Redis's versions */
     RDB_OP_SLOT_INFO = 244,
     RDB_OP_FUNCTION = 245,
     RDB_OP_FUNCTION_PRE_GA = 246,
@@ -132,18 +134,22 @@ void rdbWriteInt64(struct rioWriter *w, int64_t n); /* 8 bytes */
 void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length);
 
 /* ---- Reading. A function that fails has set the error (rioFail) and freed what it made. ---- */
+#define RDB_MODULE_NAME 10 /* bytes of the name of a module type, with the final 0 */
 struct rdbReader {
     struct rioReader io; /* first */
     int version;         /* of the data */
     /* Check what is read to its last bit (sanitize-dump-payload)? If not, only what keeps reads inside of it
      * and ends loops. */
     bool deep;
-    bool from_client;              /* RESTORE: announced sizes are not trusted for allocations */
-    bool keep_expired;             /* keep hash fields past their expiry: the sender will delete them */
-    struct str key;                /* key whose value is read, for types that need it; ptr NULL: none */
-    int dbid;                      /* database of that key */
-    sds scratch;                   /* the last string read, when it is not in the buffer */
-    char small[OBJ_EMBED_MAX + 1]; /* the last string if it is a number; or an embedded value */
+    bool from_client;                   /* RESTORE: announced sizes are not trusted for allocations */
+    bool keep_expired;                  /* keep hash fields past their expiry: the sender will delete them */
+    bool skip_unknown;                  /* skip values of unknown types whose end can be found */
+    bool unknown;                       /* reading failed because this is unknown: */
+    char unknown_type[RDB_MODULE_NAME]; /* the type of a module whose data were skipped, or are unknown */
+    struct str key;                     /* key whose value is read, for types that need it; ptr NULL: none */
+    int dbid;                           /* database of that key */
+    sds scratch;                        /* the last string read, when it is not in the buffer */
+    char small[OBJ_EMBED_MAX + 1];      /* the last string if it is a number; or an embedded value */
 };
 /* The caller initializes r->io (rioReaderInit…) and the other fields ({0} is fine for scratch). */
 void rdbReaderFree(struct rdbReader *r);
@@ -206,6 +212,42 @@ static inline bool rdbVersionHas(int version, uint8_t type) {
 void rdbWriteValue(struct rioWriter *w, const struct object *o);
 enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v);
 
+/* ---- What nothing here can use (data/rdb/rdb_unknown.c). What fails sets r->unknown, too. ---- */
+extern bool rdb_skip_unknown_types;
+enum rdbLoaded rdbFailType(struct rdbReader *r, uint8_t type); /* RDB_FAILED */
+/* Handles a value, or data beside the values, of a module type that does not exist, after its id: skips or
+ * fails. */
+enum rdbLoaded rdbReadUnknownModule(struct rdbReader *r, uint64_t id);
+bool rdbSkipAside(struct rdbReader *r, uint64_t id);
+bool rdbSkipModuleItems(struct rdbReader *r); /* up to their end */
+/* Decodes the name of a module type from an id, which holds it in 9 times 6 bits. */
+void rdbModuleName(uint64_t id, char name[RDB_MODULE_NAME]);
+/* Metadata that modules of Redis attach to keys. They are read before the key is. */
+struct rdbMetadata {
+    sds classes; /* their names; NULL: there are none. The caller frees it. */
+    bool needed; /* one must not be ignored */
+};
+bool rdbReadMetadata(struct rdbReader *r, struct rdbMetadata *m); /* after the opcode */
+bool rdbAllowMetadata(struct rdbReader *r,
+                      const struct rdbMetadata *m); /* false: they end the load (rioFail) */
+
+/* Counts of one load. */
+#define RDB_SKIPPED_TYPES 16
+struct rdbSkipped {
+    uint64_t keys, metadata, listed;
+    int types;
+    struct {
+        char name[RDB_MODULE_NAME];
+        uint64_t keys;
+    } type[RDB_SKIPPED_TYPES]; /* the first ones */
+};
+void rdbSkippedCount(struct rdbSkipped *s, const char *type);
+/* These log it, too, as long as the list is not too long. */
+void rdbSkippedKey(struct rdbSkipped *s, const char *type, struct str key, int dbid);
+void rdbSkippedMetadata(struct rdbSkipped *s, const char *classes, struct str key, int dbid);
+sds rdbSkippedText(const struct rdbSkipped *s, sds text); /* appends the numbers of keys by type */
+void rdbSkippedLogSum(const struct rdbSkipped *s);
+
 /* ---- DUMP payloads: | type | value | version: 2 bytes | CRC-64 of all before: 8 bytes | ---- */
 sds rdbDump(const struct object *o);
 /* Whether this is a whole payload of a version that can be read. `body` is all but the last 10 bytes; version
@@ -243,7 +285,8 @@ struct rdbField {
 void rdbFieldRegister(const struct rdbField *field); /* must stay valid */
 const struct rdbField *const *rdbFields(int *count); /* in order of registration */
 
-void rdbInit(void); /* directives: rdbcompression, rdb-version-check, sanitize-dump-payload; data/rdb/rdb.c */
+/* Directives: rdbcompression, rdb-version-check, rdb-skip-unknown-types, sanitize-dump-payload. */
+void rdbInit(void);
 /* rdb-version-check: refuse data of an unknown version, or try to read it. */
 enum { RDB_CHECK_STRICT, RDB_CHECK_RELAXED };
 extern int rdb_version_check;

@@ -82,6 +82,7 @@ struct rdbLoadOptions {
 };
 struct rdbLoadResult {
     uint64_t keys, expired, empty;
+    uint64_t skipped; /* keys of unknown types (rdb-skip-unknown-types) */
     struct rdbReplication replication;
 };
 /* Returns whether an envelope comes next, after which the dataset is compressed. */
@@ -113,5 +114,3 @@ extern struct rdbModules rdb_modules;
  * read. */
 int rdbMagicVersion(const char magic[RDB_MAGIC_LEN]);
 bool rdbMagicReadable(const char magic[RDB_MAGIC_LEN]);
-/* Decodes the name of a module (10 bytes with the final 0) from an id, which holds it in 9 times 6 bits. */
-void rdbModuleName(uint64_t id, char name[10]);

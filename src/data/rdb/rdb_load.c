@@ -52,10 +52,12 @@ struct rdbLoader {
     sds key;  /* key whose value is being read */
     int type; /* its encoding; -1: no value is being read */
     /* These are set by the opcodes before a key. */
-    int64_t expire_ms;         /* OBJ_NO_EXPIRE: none */
-    int64_t idle_s, frequency; /* -1: unknown */
-    uint64_t used_memory;      /* of the server that wrote the data; 0: unknown */
-    uint64_t announced;        /* keys, added up over the slots */
+    int64_t expire_ms;           /* OBJ_NO_EXPIRE: none */
+    int64_t idle_s, frequency;   /* -1: unknown */
+    uint64_t used_memory;        /* of the server that wrote the data; 0: unknown */
+    uint64_t announced;          /* keys, added up over the slots */
+    struct rdbMetadata metadata; /* of the key that comes next */
+    struct rdbSkipped skipped;
     struct rdbLoadResult result;
 };
 
@@ -142,6 +144,10 @@ static bool rdbLoadEnqueue(struct rdbLoader *l, struct value v, uint64_t hash) {
 static void rdbLoadClearAttributes(struct rdbLoader *l) {
     l->expire_ms = OBJ_NO_EXPIRE;
     l->idle_s = l->frequency = -1;
+    if (__builtin_expect(l->metadata.classes != NULL, 0)) {
+        sdsfree(l->metadata.classes);
+        l->metadata = (struct rdbMetadata){0};
+    }
 }
 
 static bool rdbLoadKeyHasExpired(const struct rdbLoader *l) {
@@ -162,26 +168,44 @@ static bool rdbLoadNotifyLoaded(struct rdbLoader *l) {
     return true;
 }
 
+/* Reads the value of the key into *v. */
+static enum rdbLoaded rdbLoadReadValue(struct rdbLoader *l, uint8_t type, struct value *v) {
+    l->type = type;
+    l->r->key = sdsview(l->key);
+    if (__builtin_expect(l->metadata.classes != NULL, 0) && !rdbAllowMetadata(l->r, &l->metadata))
+        return RDB_FAILED;
+    enum rdbLoaded got = rdbReadValue(l->r, type, v);
+    if (got == RDB_FAILED) return RDB_FAILED;
+    l->type = -1;
+    if (l->metadata.classes && got != RDB_SKIPPED)
+        rdbSkippedMetadata(&l->skipped, l->metadata.classes, sdsview(l->key), l->dbid);
+    return got;
+}
+
+static void rdbLoadNoteSkipped(struct rdbLoader *l) {
+    l->result.skipped++;
+    rdbSkippedKey(&l->skipped, l->r->unknown_type, sdsview(l->key), l->dbid);
+}
+
 static bool rdbLoadReadKey(struct rdbLoader *l, uint8_t type) {
     struct str key;
     struct value v;
     if (!rdbReadString(l->r, &key)) return false;
     sdssetlen(l->key, 0);
     l->key = sdscatstr(l->key, key);
-    l->type = type;
     uint64_t hash = keyHash(key);
     keyspacePrefetch(l->keyspace, hash);
-    l->r->key = sdsview(l->key);
-    enum rdbLoaded got = rdbReadValue(l->r, type, &v);
+    enum rdbLoaded got = rdbLoadReadValue(l, type, &v);
     if (got == RDB_FAILED) return false;
-    l->type = -1;
     bool ok = true;
     if (got == RDB_EMPTY) {
         if (l->result.empty++ < 10) serverLog(LL_NOTICE, "rdbLoadObject skipping empty key: %s", l->key);
     } else if (rdbLoadKeyHasExpired(l)) {
-        rdbLoadFreeValue(v);
+        if (got == RDB_LOADED) rdbLoadFreeValue(v);
         l->result.expired++;
         if (l->options->expired) l->options->expired(l->options->priv, l->dbid, sdsview(l->key));
+    } else if (got == RDB_SKIPPED) {
+        rdbLoadNoteSkipped(l);
     } else {
         ok = rdbLoadEnqueue(l, v, hash);
         l->result.keys++;
@@ -264,7 +288,7 @@ static void rdbLoadExpandSlot(struct rdbLoader *l, uint64_t slot, uint64_t keys)
     uint64_t possible = rdbLoadPossibleKeys(l);
     if (!keys_by_slot || slot >= KEY_SLOTS || keys > possible) return;
     l->announced += keys;
-    uint64_t come = l->result.keys + l->result.expired + l->result.empty;
+    uint64_t come = l->result.keys + l->result.expired + l->result.empty + l->result.skipped;
     if (l->announced <= come + possible) keyspaceTryExpandSlot(l->keyspace, (int)slot, keys);
 }
 
@@ -350,25 +374,21 @@ static bool rdbLoadReadAux(struct rdbLoader *l) {
     return true;
 }
 
-void rdbModuleName(uint64_t id, char name[10]) {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    for (int i = 8; i >= 0; i--) name[8 - i] = letters[id >> (10 + 6 * i) & 63];
-    name[9] = '\0';
-}
-
 static bool rdbLoadReadModuleAside(struct rdbLoader *l) {
     uint64_t id;
-    char name[10];
     if (!rdbReadLen(l->r, &id)) return false;
     if (rdb_modules.knowsAside && rdb_modules.knowsAside(id)) return rdb_modules.loadAside(l->r, id);
-    rdbModuleName(id, name);
-    return rioFail(&l->r->io, "The RDB file holds auxiliary data of the module '%s', which is not loaded",
-                   name);
+    if (!rdbSkipAside(l->r, id)) return false;
+    serverLog(LL_WARNING, "Skipped: auxiliary data of the module '%s', which is not loaded",
+              l->r->unknown_type);
+    return true;
 }
 
 static bool rdbLoadReadSection(struct rdbLoader *l, uint8_t opcode) {
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);
+    if (opcode == RDB_OP_METADATA && rdbVersionIsRedis(l->r->version))
+        return rdbReadMetadata(l->r, &l->metadata);
     for (int i = 0; i < count; i++) {
         if (sections[i]->opcode != opcode) continue;
         return l->options->into ? sections[i]->loadAside(l->r) : sections[i]->load(l->r);
@@ -431,7 +451,7 @@ static bool rdbLoadReadAll(struct rdbLoader *l) {
     for (;;) {
         if (!rioReadByte(io, &opcode)) return false;
         if (opcode == RDB_OP_EOF) break;
-        bool ok = opcode < RDB_TYPES ? rdbLoadReadKey(l, opcode) : rdbLoadReadOpcode(l, opcode);
+        bool ok = opcode < RDB_OP_LOWEST ? rdbLoadReadKey(l, opcode) : rdbLoadReadOpcode(l, opcode);
         if (!ok) return false;
     }
     return rdbLoadAddAll(l) && rdbLoadReadChecksum(l) && (!io->frame || rioReaderEndFrame(io));
@@ -447,6 +467,18 @@ static void rdbLoadLogKey(const struct rdbLoader *l) {
     sdsfree(shown);
 }
 
+/* Logs what can be done about data that nothing here can use. */
+static void rdbLoadLogAdvice(const struct rdbLoader *l) {
+    bool end_is_known = l->type < 0 || l->type == RDB_TYPE_MODULE_2 || l->metadata.needed;
+    if (!l->r->unknown) return;
+    serverLog(LL_WARNING, "%s",
+              end_is_known
+                  ? "With rdb-skip-unknown-types yes, the rest is loaded without it. Otherwise load "
+                    "the module, or delete it on the server that wrote the data."
+                  : "The end of such a value cannot be found. Delete the key on the server that wrote "
+                    "the data.");
+}
+
 bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, struct rdbLoadResult *result) {
     struct rdbLoader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty(), .type = -1};
     l.result.replication = (struct rdbReplication){.stream_db = -1, .offset = -1};
@@ -455,21 +487,25 @@ bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, st
     r->io.checksum = rdb_checksum;
     r->keep_expired = options->keep_expired;
     r->deep = rdb_sanitize == RDB_SANITIZE_YES;
+    r->skip_unknown = rdb_skip_unknown_types;
     bool ok = rdbLoadReadAll(&l);
     rdbLoadAddAll(&l);
     serverAssert(ok || r->io.error);
     if (!ok && l.type >= 0) rdbLoadLogKey(&l);
+    if (!ok) rdbLoadLogAdvice(&l);
     sdsfree(l.key);
+    rdbLoadClearAttributes(&l);
     rdb_last_load = l.result;
     if (result) *result = l.result;
     if (!ok || rioFailed(&r->io)) return false;
     if (!options->prefix && !rioAtEnd(&r->io))
         serverLog(LL_WARNING, "There is more behind the end of the RDB data: it is ignored.");
-    char skipped[64] = "";
+    rdbSkippedLogSum(&l.skipped);
+    char empty[64] = "";
     if (l.result.empty)
-        snprintf(skipped, sizeof skipped, ", empty keys skipped: %llu", (unsigned long long)l.result.empty);
+        snprintf(empty, sizeof empty, ", empty keys skipped: %llu", (unsigned long long)l.result.empty);
     serverLog(LL_NOTICE,
               "Done loading RDB, keys loaded: %llu, keys expired: %llu, all fields expired hashes: 0%s.",
-              (unsigned long long)l.result.keys, (unsigned long long)l.result.expired, skipped);
+              (unsigned long long)l.result.keys, (unsigned long long)l.result.expired, empty);
     return true;
 }

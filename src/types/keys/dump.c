@@ -68,6 +68,22 @@ static bool dumpIsDeep(const struct client *c) {
     return rdb_sanitize == RDB_SANITIZE_YES;
 }
 
+/* Reads the type, behind metadata that Redis's modules may have attached to the key. */
+static bool dumpReadType(struct rdbReader *r, uint8_t *type) {
+    struct rdbMetadata m = {0};
+    if (!rioReadByte(&r->io, type)) return false;
+    if (*type != RDB_OP_METADATA || !rdbVersionIsRedis(r->version)) return true;
+    bool ok = rdbReadMetadata(r, &m) && rdbAllowMetadata(r, &m) && rioReadByte(&r->io, type);
+    sdsfree(m.classes);
+    return ok;
+}
+
+/* Says why, when nothing is wrong with the data but that this server cannot use them. */
+static bool dumpFailPayload(struct client *c, const struct rdbReader *r) {
+    if (!r->unknown) return replyError(c, "ERR Bad data format");
+    return replyErrorFmt(c, "ERR Bad data format: %s", r->io.error);
+}
+
 /* Reads the value, or replies the error. *r must stay valid until the value is in the keyspace. */
 static bool dumpReadPayload(struct client *c, struct str key, struct str payload, struct rdbReader *r,
                             struct value *v) {
@@ -83,9 +99,10 @@ static bool dumpReadPayload(struct client *c, struct str key, struct str payload
                             .key = key,
                             .dbid = c->db->id};
     rioReaderInitMemory(&r->io, body);
-    if (rioReadByte(&r->io, &type) && rdbReadValue(r, type, v) == RDB_LOADED) return true;
+    if (dumpReadType(r, &type) && rdbReadValue(r, type, v) == RDB_LOADED) return true;
+    dumpFailPayload(c, r);
     rdbReaderFree(r);
-    return replyError(c, "ERR Bad data format");
+    return false;
 }
 
 /* The expiry is past already: reports a key that was restored and has expired. */

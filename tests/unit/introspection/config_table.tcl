@@ -113,6 +113,7 @@ set table [subst {
     rdb-compatible-version {enum 0 10 11 80 81}
     rdb-del-sync-files bool
     rdb-save-incremental-fsync bool
+    rdb-skip-unknown-types bool
     rdb-version-check {enum strict relaxed}
     rdbchecksum immutable
     rdbcompression {enum no yes lzf lz4 zstd}

@@ -382,7 +382,28 @@ foreach kind {ours valkey} {
             # (9.1.2 ends at once.)
             if {{KIND} eq {}} { assert_error {ERR Input/output error} { r [at bare] types.file load $path 0 } }
             if {{KIND} eq {}} { assert_match {*auxiliary data of the module 'types*', which is not loaded*} [read_file [srv [at bare] log]] }
-            assert_error {ERR Bad data format} { r [at bare] restore k 0 [r [at primary] dump k] }
+            assert_error {ERR Bad data format*} { r [at bare] restore k 0 [r [at primary] dump k] }
+        }
+
+        if {{KIND} eq {}} {
+            test {a replica without the module leaves its data out, with rdb-skip-unknown-types} {
+                r [at bare] config set rdb-skip-unknown-types yes
+                r [at primary] types.aside before behind
+                r [at primary] set plain v
+                foreach load {disabled swapdb} {
+                    r [at bare] config set repl-diskless-load $load
+                    follow bare primary
+                    assert_equal {v 0 0} [list [r [at bare] get plain] [r [at bare] exists k] [r [at bare] exists b]]
+                    assert_equal [expr {[r [at primary] dbsize] - [r [at bare] dbsize]}] [s [at bare] rdb_last_load_keys_skipped]
+                    assert_match {*Skipped: the value with the module type types* of key "k" in database 0*} [read_file [srv [at bare] log]]
+                    r [at bare] replicaof no one
+                    r [at bare] flushall
+                }
+                assert_match {*Skipped: auxiliary data of the module 'types*} [read_file [srv [at bare] log]]
+                r [at bare] config set rdb-skip-unknown-types no repl-diskless-load disabled
+                r [at primary] types.aside - -
+                r [at primary] del plain
+            }
         }
 
         test {valkey-check-rdb skips the data of modulesKIND} {

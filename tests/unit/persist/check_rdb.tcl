@@ -114,7 +114,9 @@ tags {external:skip needs:debug} {
                 assert_equal 0 $code
                 assert_match "*RDB version * is $note*looks OK!*1 keys read*" $output
                 write_bytes $path [rdb_file $magic \xfe\x00\x00\x01k\x01v\x1e\x01x]
-                assert_match "1*There is no object type 30*1 keys read*" [check_rdb $path]
+                assert_match "1*unknown type of value: 30*Reading key 'x'*Reading type 30 ()*1 keys read*" [check_rdb $path]
+                write_bytes $path [rdb_file $magic \xf0\x01x]
+                assert_match "1*There is no opcode 240*0 keys read*" [check_rdb $path]
             }
         }
 

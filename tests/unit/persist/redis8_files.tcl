@@ -162,3 +162,163 @@ start_servers {
         }
     }
 }
+
+# ---- Data that have no equivalent here -------------------------------------------------------------------------
+
+# A value of a module type, as Redis writes it: its id has the name and a version.
+proc module_id {name {version 0}} {
+    set letters ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_
+    set id 0
+    foreach letter [split $name {}] { set id [expr {$id << 6 | [string first $letter $letters]}] }
+    return \x81[binary format W [expr {$id << 10 | $version}]]
+}
+proc module_key {key name} { return \x07[dump_string $key][module_id $name 1]\x02\x05\x05\x03abc\x00 }
+proc string_key {key} { return \x00[dump_string $key]\x01v }
+# Metadata of a key: class mrze, which says that it can be ignored, or mrzf, which does not.
+proc metadata {flags} { return \xf3\x01[binary format i [expr {0x9abcde00 | $flags}]]\x02\x05\x05\x03abc\x00 }
+
+tags {external:skip} {
+    # Each with the database, the key, and what the log says.
+    set cases [list \
+        {a value of a module} \xfe\x05[module_key "bad\x01key" vectorset] \
+            {*"bad\x01key" in database 5, which has RDB type 7 (module-value)*With rdb-skip-unknown-types yes*} \
+            "there is a value of the module type 'vectorset', but no loaded module provides that type" \
+        {an unknown type} \xfe\x05\x1c\x03key\x00 \
+            {*"key" in database 5, which has RDB type 28 ()*The end of such a value cannot be found. Delete the key*} \
+            "unknown type of value: 28" \
+        {a type of a pre-release version} \x16\x03key\x00 \
+            {*"key" in database 0, which has RDB type 22 ()*Delete the key*} "type of value 22 was written by a pre-release version" \
+        {a path hash} \x17\x03key\x00 {*"key" in database 0*Delete the key*} "pre-release" \
+        {metadata of a key} [metadata 0xf0][string_key key] \
+            {*"key" in database 0, which has RDB type 0 (string)*With rdb-skip-unknown-types yes*} \
+            "the key has metadata of the class 'mrze', which no module provides" \
+        {data of a module beside the keys} \xf7[module_id vectorset]\x02\x01\x00 {*With rdb-skip-unknown-types yes*} \
+            "The RDB file holds auxiliary data of the module 'vectorset', which is not loaded" \
+    ]
+    foreach {name body shown reason} $cases {
+        test "the server says which key has $name, and what to do" {
+            set dir $::work_dir/unknown
+            file mkdir $dir
+            set bytes [rdb_file REDIS0013 [string_key first]$body[string_key last]]
+            write_bytes $dir/dump.rdb $bytes
+            lassign [run_to_end --port [free_port] --bind 127.0.0.1 --dir $dir --save 900 1] code output
+            assert_equal 1 $code
+            assert_match [string map {\[ \\[ \\ \\\\} $shown] $output
+            assert_match "*Internal error in RDB reading offset *: *$reason*" $output
+            assert_equal $bytes [read_file $dir/dump.rdb]
+        }
+    }
+
+    start_server {overrides {save {} loglevel notice}} {
+        proc load_bytes {magic body} {
+            write_bytes [srv dir]/dump.rdb [rdb_file $magic $body]
+            return [r debug reload nosave]
+        }
+        proc log_since {size} { return [string range [read_file [srv log]] $size end] }
+
+        test {rdb-skip-unknown-types: what has an end is skipped, listed and counted} {
+            r config set rdb-skip-unknown-types yes
+            set size [file size [srv log]]
+            set body [string_key a]\xf7[module_id other-mod]\x02\x01\x05\x03abc\x00[module_key vectors vectorset]
+            append body [metadata 0xf1][string_key b][metadata 0xf0][string_key c][metadata 0][module_key both vectorset]
+            append body \xfe\x03[module_key "\x00\"" ReJSON-RL]\xfc[binary format w 1][module_key over vectorset][string_key d]
+            append body [module_key [string repeat x 300] vectorset]
+            load_bytes REDIS0013 $body
+            assert_equal 3 [r dbsize]
+            assert_equal {v v v} [r mget a b c]
+            r select 3
+            assert_equal {v 1} [list [r get d] [r dbsize]]
+            r select 0
+            assert_equal {4 4 1} [list [s rdb_last_load_keys_loaded] [s rdb_last_load_keys_skipped] [s rdb_last_load_keys_expired]]
+            set log [log_since $size]
+            assert_in_order $log {
+                {Skipped: auxiliary data of the module 'other-mod', which is not loaded}
+                {Skipped: the value with the module type vectorset of key "vectors" in database 0}
+                {Skipped: metadata of the class 'mrze' of key "b" in database 0}
+                {Skipped: metadata of the class 'mrze' of key "c" in database 0}
+                {Skipped: the value with the module type vectorset of key "both" in database 0}
+            }
+            assert_equal 2 [regexp -all {in database 3} $log]
+            assert_match {*of key "\\x00\\"" in database 3*} $log
+            assert_match "*\"[string repeat x 256]\" in database 3*" $log
+            assert_match {*Metadata of 2 keys were skipped*} $log
+            assert_match {*4 keys of unknown types were skipped (vectorset 3, ReJSON-RL 1), as rdb-skip-unknown-types allows*} $log
+            r debug reload
+            assert_equal 0 [s rdb_last_load_keys_skipped]
+            assert_equal 3 [r dbsize]
+        }
+
+        test {rdb-skip-unknown-types: the list ends after 100 keys, the count does not} {
+            r config set rdb-skip-unknown-types yes
+            set size [file size [srv log]]
+            set body [string_key a]
+            for {set i 0} {$i < 250} {incr i} { append body [module_key key:$i [expr {$i % 25 ? "vectorset" : "mod-[expr {1000 + $i}]-"}]] }
+            load_bytes REDIS0013 $body
+            assert_equal {250 1} [list [s rdb_last_load_keys_skipped] [r dbsize]]
+            set log [log_since $size]
+            assert_equal 100 [regexp -all {Skipped: the value with the module type} $log]
+            assert_match {*Skipped: further keys are only counted*250 keys of unknown types were skipped (mod-1000- 1, vectorset 240, mod-1025- 1*} $log
+        }
+
+        test {rdb-skip-unknown-types: what has no end still ends the load; without it nothing is skipped} {
+            foreach body [list \x1c\x03key\x00 \x06\x03key[module_id vectorset]\x00 \x16\x03key\x00 \xf0 \
+                              \x07\x03key[module_id vectorset]\x06\x00 \xf3\x08] {
+                assert_error "ERR*" { load_bytes REDIS0013 [string_key a]$body[string_key b] }
+            }
+            r config set rdb-skip-unknown-types no
+            assert_error "ERR*" { load_bytes REDIS0013 [module_key key vectorset] }
+            # Without a module that needs it, metadata that may be ignored are skipped in any case, and logged.
+            set size [file size [srv log]]
+            load_bytes REDIS0013 [metadata 0xf1][string_key b]
+            assert_equal v [r get b]
+            assert_match {*Skipped: metadata of the class 'mrze' of key "b" in database 0*} [log_since $size]
+        }
+
+        test {the opcode of metadata announces an import of slots in Valkey's files} {
+            foreach magic {VALKEY080 VALKEY081 REDIS0011} {
+                assert_error "ERR*" { load_bytes $magic [metadata 0xf1][string_key b] }
+            }
+            load_bytes REDIS0012 [metadata 0xf1][string_key b]
+        }
+
+        test {RESTORE says what it does not know, whatever rdb-skip-unknown-types says} {
+            foreach skip {no yes} {
+                r config set rdb-skip-unknown-types $skip
+                set value [module_id vectorset 1]\x02\x05\x00
+                assert_error {ERR Bad data format: there is a value of the module type 'vectorset', but no loaded module provides that type} {
+                    r restore k 0 [dump_seal \x07$value 13]
+                }
+                assert_error {ERR Bad data format: unknown type of value: 24} { r restore k 0 [dump_seal \x18\x00 81] }
+                assert_error {ERR Bad data format: type of value 22 was written by a pre-release*} { r restore k 0 [dump_seal \x16\x00 13] }
+                assert_error {ERR Bad data format: the key has metadata of the class 'mrze', which no module provides} {
+                    r restore k 0 [dump_seal [metadata 0xf0]\x00\x01v 13]
+                }
+                assert_error {ERR Bad data format} { r restore k 0 [dump_seal \x02\x01 13] }
+                assert_error {ERR Bad data format*} { r restore k 0 [dump_seal [metadata 0xf1]\x00\x01v 81] }
+                assert_equal 0 [r exists k]
+                assert_equal OK [r restore k 0 [dump_seal [metadata 0xf1]\x00\x01v 13]]
+                assert_equal v [r get k]
+                r del k
+            }
+            r config set rdb-skip-unknown-types no
+        }
+
+        test {the check tool reports what a server needs modules for} {
+            write_bytes [srv dir]/dump.rdb [rdb_file REDIS0013 \
+                \xf7[module_id vectorset]\x02\x01\x00[metadata 0xf0][string_key a][module_key b vectorset][module_key c vectorset]]
+            lassign [check_rdb [srv dir]/dump.rdb --stats] code output
+            assert_equal 0 $code
+            assert_in_order $output {{MODULE AUX for: vectorset} {KEY METADATA for: 'mrze'} {looks OK!} {3 keys read}
+                {1 keys with metadata of modules} {2 keys of module types (vectorset 2): only a server that has the modules}}
+        }
+    }
+
+    test {rdb-skip-unknown-types holds for the base of an append-only file} {
+        set files [list appendonlydir/appendonly.aof.1.base.rdb [rdb_file REDIS0013 [module_key vectors vectorset][string_key a]] \
+            appendonlydir/appendonly.aof.1.incr.aof [aof_text {SELECT 0} {SET b w}] \
+            appendonlydir/appendonly.aof.manifest "file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i startoffset 7\n"]
+        aof_with_files $files {rdb-skip-unknown-types yes} {
+            assert_equal {v w 1} [list [r get a] [r get b] [s rdb_last_load_keys_skipped]]
+        }
+    }
+}
