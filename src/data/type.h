@@ -65,6 +65,10 @@ struct objectType {
     size_t (*freeEffort)(const struct object *o);
     /* Bytes of the value beyond the object's own allocation, estimated from `samples` elements (0: all). */
     size_t (*memoryUsage)(const struct object *o, size_t samples);
+    /* The number of elements, or the bytes of a string, for INFO keysizes, where `plural` names the type.
+     * O(1). Both are NULL for types that it leaves out. */
+    size_t (*length)(const struct object *o);
+    const char *plural;
     /* Returns an independent copy of a container, or the same view of embedded bytes. */
     struct value (*copy)(const struct object *o);
     /* Copies like copy, for a type whose values need to know the key of the copy or cannot always be copied;

@@ -60,6 +60,7 @@
 #include "data/server_state/import_mode.h"
 #include "data/server_state/role.h"
 #include "metrics/info_commands.h"
+#include "metrics/keysizes.h"
 #include "metrics/latency_commands.h"
 #include "metrics/memory.h"
 #include "module/module.h"
@@ -248,7 +249,7 @@ static void (*const modules[])(void) = {
     /* script */
     scriptInit,
     /* metrics */
-    infoCommandsInit, memoryInit, latencyInit,
+    infoCommandsInit, memoryInit, latencyInit, keysizesInit,
     /* server */
     configCommandsInit, processRegister, restartRegister, oomScoreRegister, serverInfoRegister,
     listenRegister, priorityClientsInit, eventBackendRegister, mainRegisterTls, absentFeaturesRegister, crashRegister,

@@ -154,7 +154,7 @@ ALONE = ["acl", "multi", "sort"]
 # Groups of commands that 7.0 does not have.
 NEWER = ["client", "hash_expire", "string_valkey"]
 # Groups of commands that Valkey 9.1 does not have: they are compared with Redis 8 (run --redis8), and only with it.
-REDIS8 = ["redis8_stream", "redis8_string"]
+REDIS8 = ["redis8_server", "redis8_stream", "redis8_string"]
 
 
 def group_names(newer=True):

@@ -131,6 +131,12 @@ static struct hashtable *hashHookTable(const struct object *o) {
     return o->encoding >= HASH_TABLE ? objectPtr(o) : NULL;
 }
 
+static size_t hashHookLength(const struct object *o) {
+    struct hash h;
+    hashOpen(&h, o);
+    return hashSize(&h);
+}
+
 static const struct objectType hash_type = {
     .id = OBJ_HASH,
     .name = "hash",
@@ -138,6 +144,8 @@ static const struct objectType hash_type = {
     .free = hashHookFree,
     .freeEffort = hashHookFreeEffort,
     .memoryUsage = hashHookMemoryUsage,
+    .length = hashHookLength,
+    .plural = "hashes",
     .copy = hashHookCopy,
     .digest = hashHookDigest,
     .prefetch = hashHookPrefetch,

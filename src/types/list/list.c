@@ -427,6 +427,10 @@ static bool listDefrag(struct db *db, struct object *o, struct defragCursor *at)
     return at->at[0] != 0;
 }
 
+static size_t listHookLength(const struct object *o) {
+    return listTypeLength(listTypeOpen(o));
+}
+
 static const struct objectType listType = {
     .id = OBJ_LIST,
     .name = "list",
@@ -434,6 +438,8 @@ static const struct objectType listType = {
     .free = listHookFree,
     .freeEffort = listHookFreeEffort,
     .memoryUsage = listHookMemoryUsage,
+    .length = listHookLength,
+    .plural = "lists",
     .copy = listHookCopy,
     .digest = listHookDigest,
     .prefetch = listHookPrefetch,

@@ -107,6 +107,10 @@ static int pathHashHookRdbVersionNeeded(const struct keyspace *ks) {
     return pathHashesIn(ks) ? RDB_VERSION_PATHS : RDB_VERSION;
 }
 
+static size_t pathHashHookLength(const struct object *o) {
+    return pathHashCount(pathHashOpen(o));
+}
+
 static const struct objectType path_hash_type = {
     .id = OBJ_PATH_HASH,
     .name = "pathhash",
@@ -114,6 +118,8 @@ static const struct objectType path_hash_type = {
     .free = pathHashHookFree,
     .freeEffort = pathHashHookFreeEffort,
     .memoryUsage = pathHashHookMemoryUsage,
+    .length = pathHashHookLength,
+    .plural = "pathhashes",
     .copy = pathHashHookCopy,
     .digest = pathHashHookDigest,
     .prefetch = pathHashHookPrefetch,

@@ -408,6 +408,10 @@ static bool setDefrag(struct db *db, struct object *o, struct defragCursor *at) 
     return at->at[0] != 0;
 }
 
+static size_t setHookLength(const struct object *o) {
+    return setSize(setOpen(o));
+}
+
 static const struct objectType set_type = {
     .id = OBJ_SET,
     .name = "set",
@@ -415,6 +419,8 @@ static const struct objectType set_type = {
     .free = setHookFree,
     .freeEffort = setHookFreeEffort,
     .memoryUsage = setTypeMemory,
+    .length = setHookLength,
+    .plural = "sets",
     .copy = setHookCopy,
     .digest = setHookDigest,
     .prefetch = setHookPrefetch,

@@ -242,6 +242,11 @@ static bool stringDefrag(struct db *db, struct object *o, struct defragCursor *a
     return false;
 }
 
+static size_t stringLength(const struct object *o) {
+    char buf[LONG_STR_SIZE];
+    return stringView(o, buf).len;
+}
+
 static const struct objectType string_type = {
     .id = OBJ_STRING,
     .name = "string",
@@ -249,6 +254,8 @@ static const struct objectType string_type = {
     .free = stringFree,
     .freeEffort = stringFreeEffort,
     .memoryUsage = stringMemoryUsage,
+    .length = stringLength,
+    .plural = "strings",
     .copy = stringCopy,
     .digest = stringDigest,
     .prefetch = stringPrefetch,

@@ -250,6 +250,10 @@ static bool zsetDefrag(struct db *db, struct object *o, struct defragCursor *at)
     return at->at[0] != 0;
 }
 
+static size_t zsetHookLength(const struct object *o) {
+    return zsetLength(zsetOpen(o));
+}
+
 static const struct objectType zsetType = {
     .id = OBJ_ZSET,
     .name = "zset",
@@ -257,6 +261,8 @@ static const struct objectType zsetType = {
     .free = zsetHookFree,
     .freeEffort = zsetHookFreeEffort,
     .memoryUsage = zsetHookMemoryUsage,
+    .length = zsetHookLength,
+    .plural = "zsets",
     .copy = zsetHookCopy,
     .digest = zsetHookDigest,
     .prefetch = zsetHookPrefetch,

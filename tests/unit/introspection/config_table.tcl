@@ -68,6 +68,7 @@ set table [subst {
     hotkeys-window-seconds {int 1 300}
     hz {own {1 1 20 20 500 500 0 1 501 500 2147483647 500} {x 1kb {} -1 2147483648}}
     import-mode bool
+    key-memory-histograms bool
     latency-monitor-threshold {int 0 $long_max}
     latency-tracking bool
     latency-tracking-info-percentiles {own {{50 99.5} {50 99.5} {} {} {0 100} {0 100}} {101 x -1 {50 x} 0x10}}
