@@ -4,12 +4,14 @@
  *     __keyspace@<db>__:<key>      the message is the event     with K in notify-keyspace-events
  *     __keyevent@<db>__:<event>    the message is the key       with E
  *
- * The other letters of the directive choose classes of events. While it is empty no sink is registered, and a
- * change costs nothing here. Part of pubsub.h. */
+ * The other letters of the directive choose classes of events. Those of o and c, which A leaves out, tell of
+ * values that are replaced; their senders are told that anybody wants them (SERVER_REPLACEMENT). While it is
+ * empty no sink is registered, and a change costs nothing here. Part of pubsub.h. */
 #include "base/sds.h"
 #include "command/pubsub.h"
 #include "data/notify.h"
 #include "registry/config.h"
+#include "registry/server_events.h"
 
 #define NOTIFY_ALL                                                                                           \
     (NOTIFY_GENERIC | NOTIFY_STRING | NOTIFY_LIST | NOTIFY_SET | NOTIFY_HASH | NOTIFY_ZSET |                 \
@@ -22,10 +24,11 @@ static const struct {
     char letter;
     int class;
 } classes[] = {
-    {'A', NOTIFY_ALL},     {'g', NOTIFY_GENERIC},  {'$', NOTIFY_STRING},   {'l', NOTIFY_LIST},
-    {'s', NOTIFY_SET},     {'h', NOTIFY_HASH},     {'z', NOTIFY_ZSET},     {'x', NOTIFY_EXPIRED},
-    {'e', NOTIFY_EVICTED}, {'t', NOTIFY_STREAM},   {'d', NOTIFY_MODULE},   {'p', NOTIFY_PATH_HASH},
-    {'n', NOTIFY_NEW},     {'K', NOTIFY_KEYSPACE}, {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_KEY_MISS},
+    {'A', NOTIFY_ALL},      {'g', NOTIFY_GENERIC},     {'$', NOTIFY_STRING},       {'l', NOTIFY_LIST},
+    {'s', NOTIFY_SET},      {'h', NOTIFY_HASH},        {'z', NOTIFY_ZSET},         {'x', NOTIFY_EXPIRED},
+    {'e', NOTIFY_EVICTED},  {'t', NOTIFY_STREAM},      {'d', NOTIFY_MODULE},       {'p', NOTIFY_PATH_HASH},
+    {'n', NOTIFY_NEW},      {'o', NOTIFY_OVERWRITTEN}, {'c', NOTIFY_TYPE_CHANGED}, {'K', NOTIFY_KEYSPACE},
+    {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_KEY_MISS},
 };
 #define CLASS_COUNT (sizeof classes / sizeof *classes)
 
@@ -60,6 +63,7 @@ static bool keyspaceEventsSetClasses(const struct configDirective *d, int argc, 
     }
     if (now && !configured) notifyAddEventSink(keyspaceEventsPublishEvent);
     if (!now && configured) notifyRemoveEventSink(keyspaceEventsPublishEvent);
+    serverEventWant(SERVER_REPLACEMENT, now & (NOTIFY_OVERWRITTEN | NOTIFY_TYPE_CHANGED));
     configured = now;
     return true;
 }
@@ -73,7 +77,8 @@ static sds keyspaceEventsGetClasses(const struct configDirective *d) {
         if ((configured & class) != class || (shown & class) == class) continue;
         s = sdscatlen(s, &classes[i].letter, 1);
         shown |= class;
-        if (class == NOTIFY_ALL) shown |= NOTIFY_NEW; /* Redis 7.0 does not show n beside A either */
+        /* Redis 7.0 does not show n beside A either. */
+        if (class == NOTIFY_ALL) shown |= NOTIFY_NEW | NOTIFY_OVERWRITTEN | NOTIFY_TYPE_CHANGED;
     }
     return s;
 }

@@ -31,6 +31,11 @@ void keyEvent(int class, const char *event, struct str key, const struct db *db)
     for (int i = 0; i < event_count; i++) event_sinks[i](class, event, key, db->id);
 }
 
+void keyReplaced(const struct db *db, struct str key, unsigned old_type, unsigned new_type) {
+    keyEvent(NOTIFY_OVERWRITTEN, "overwritten", key, db);
+    if (old_type != new_type) keyEvent(NOTIFY_TYPE_CHANGED, "type_changed", key, db);
+}
+
 void keyChanged(struct client *c, struct db *db, struct str key, int class, const char *event,
                 uint64_t changes) {
     notifyModified(c, db, key);

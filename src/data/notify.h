@@ -34,6 +34,9 @@ enum {
     NOTIFY_MODULE = 1 << 13,    /* d */
     NOTIFY_NEW = 1 << 14,       /* n */
     NOTIFY_PATH_HASH = 1 << 15, /* p */
+    /* Not for modules, to whom Redis gives the bits that follow with another meaning. */
+    NOTIFY_OVERWRITTEN = 1 << 24,  /* o */
+    NOTIFY_TYPE_CHANGED = 1 << 25, /* c */
 };
 
 /* Reports that c's command (NULL: a job) has changed the value of this key. `event` is for subscribers and
@@ -53,6 +56,9 @@ void keyStateChanged(struct db *db, struct str key, int class, const char *event
 bool notifyHasEventSinks(void); /* whether any event sink is registered */
 /* Reports another event about a key: after that of its change, or about a key that has not changed. */
 void keyEvent(int class, const char *event, struct str key, const struct db *db);
+/* Reports that a command has replaced the value of a key: before the event of its change, or after it where
+ * the key was removed first (RENAME, COPY). dbSetWithExpire does so itself. */
+void keyReplaced(const struct db *db, struct str key, unsigned old_type, unsigned new_type);
 /* Counts changes that belong to no single key: to whole databases, to libraries of functions. */
 static inline void changesCount(uint64_t changes) {
     dbstats.dirty += changes;

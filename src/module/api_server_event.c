@@ -43,7 +43,7 @@ static void apiServerEventDropEnded(enum serverEventKind kind) {
         zfree(s);
     }
     if (subscriptions[kind]) return;
-    server_events_wanted &= ~(1u << kind);
+    serverEventWant(kind, false);
     if (kind >= SERVER_COMMAND_DONE) commandEventsUpdateHooks();
 }
 
@@ -197,7 +197,7 @@ int vmSubscribeToServerEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleEvent even
     if (!callback) return VALKEYMODULE_OK;
     *at = zcalloc(1, sizeof **at);
     **at = (struct eventSubscription){.module = ctx->module, .callback = callback};
-    server_events_wanted |= 1u << event.id;
+    serverEventWant((enum serverEventKind)event.id, true);
     if (event.id >= SERVER_COMMAND_DONE) commandEventsUpdateHooks();
     return VALKEYMODULE_OK;
 }

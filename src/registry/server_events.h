@@ -39,7 +39,10 @@ enum serverEventKind {
     SERVER_COMMAND_FAILED,
     SERVER_COMMAND_REJECTED,
     SERVER_COMMAND_DENIED, /* by the user's rules */
-    SERVER_EVENT_KINDS
+    SERVER_EVENT_KINDS,
+    /* No event of modules: the bit says that events of the keyspace tell of values that are replaced
+     * (notify.h). One test covers it and SERVER_KEY. */
+    SERVER_REPLACEMENT = SERVER_EVENT_KINDS,
 };
 enum { EVENT_STARTED, EVENT_ENDED }; /* and other pairs: up, down; created, died and so on */
 enum eventPersistence {
@@ -98,6 +101,9 @@ extern uint32_t server_events_wanted; /* a bit for each kind */
 typedef void serverEventSink(enum serverEventKind kind, int which, const void *data);
 extern serverEventSink *server_event_sink; /* set when there are subscribers */
 
+static inline void serverEventWant(enum serverEventKind kind, bool wanted) {
+    server_events_wanted = wanted ? server_events_wanted | 1u << kind : server_events_wanted & ~(1u << kind);
+}
 static inline bool serverEventWanted(enum serverEventKind kind) {
     return __builtin_expect(server_events_wanted >> kind & 1, 0);
 }

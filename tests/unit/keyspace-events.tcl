@@ -697,3 +697,168 @@ start_server {tags {keyspace-events needs:debug external:skip}} {
         }
     }
 }
+
+# Events o and c: a command has replaced a value, perhaps by one of another type. Commands before it; the command; its events,
+# where @n is a database. All are those of Redis 8.6.3, which is asked as well if the environment variable REDIS8 names it.
+set replacements {
+    {set a 1} {set a 2} {overwritten a; set a}
+    {set a 1} {set a 1} {overwritten a; set a}
+    {rpush a 1} {set a 2} {overwritten a; type_changed a; set a}
+    {set a 1} {set a 2 ex 100} {overwritten a; set a; expire a}
+    {set a 1 ex 100} {set a 2 keepttl} {overwritten a; set a}
+    {rpush a x} {set a 2 ex 100} {overwritten a; type_changed a; set a; expire a}
+    {set a 1} {set a 2 get} {overwritten a; set a}
+    {set a 1} {setex a 100 2} {overwritten a; set a; expire a}
+    {rpush a 1} {setex a 100 2} {overwritten a; type_changed a; set a; expire a}
+    {set a 1} {psetex a 10000 2} {overwritten a; set a; expire a}
+    {set a 1} {setnx a 2} {}
+    {set a 1} {getset a 2} {overwritten a; set a}
+    {set a 1} {getdel a} {del a}
+    {set a 1} {mset a 2 b 3} {overwritten a; set a; new b; set b}
+    {rpush a 1} {mset a 2 b 3} {overwritten a; type_changed a; set a; new b; set b}
+    {rpush a 1} {mset a 2 a 3} {overwritten a; type_changed a; set a; overwritten a; set a}
+    {} {msetnx a 1 b 2} {new a; set a; new b; set b}
+    {} {msetnx a 1 a 2} {new a; set a; overwritten a; set a}
+    {set a 1} {msetex 1 a 2} {overwritten a; set a}
+    {set a 1} {incr a} {incrby a}
+    {set a 1} {incrbyfloat a 1} {incrbyfloat a}
+    {set a 1} {append a 1} {append a}
+    {set a 1} {setrange a 0 x} {setrange a}
+    {set a 1} {setbit a 0 1} {setbit a}
+    {set a 1} {bitfield a set u8 0 1} {setbit a}
+    {set a 1; set b 2} {rename a b} {new b; rename_from a; rename_to b; overwritten b}
+    {set a 1; rpush b 2} {rename a b} {new b; rename_from a; rename_to b; overwritten b; type_changed b}
+    {set a 1} {rename a b} {new b; rename_from a; rename_to b}
+    {set a 1} {rename a a} {}
+    {set a 1; set b 2} {renamenx a b} {}
+    {set a 1; set b 2} {copy a b replace} {new b; copy_to b; overwritten b}
+    {set a 1; rpush b 2} {copy a b replace} {new b; copy_to b; overwritten b; type_changed b}
+    {set a 1} {copy a b replace} {new b; copy_to b}
+    {set a 1; set b 2} {copy a b db 1 replace} {new b @1; copy_to b @1}
+    {set a 1; select 1; rpush a x; select 0} {copy a a db 1 replace} {new a @1; copy_to a @1; overwritten a @1; type_changed a @1}
+    {set a 1; set b 2; set d 3} {bitop and d a b} {overwritten d; set d}
+    {set a 1; set b 2; rpush d 3} {bitop and d a b} {overwritten d; type_changed d; set d}
+    {set a 1} {bitop and a b c} {del a}
+    {pfadd a 1; pfadd d 2} {pfmerge d a} {pfadd d}
+    {pfadd a 1} {pfmerge d a} {new d; pfadd d}
+    {pfadd a 1; rpush d 2} {pfmerge d a} {}
+    {pfadd d 2} {pfadd d 3} {pfadd d}
+    {rpush a 3 1 2; rpush d 1} {sort a store d} {overwritten d; sortstore d}
+    {rpush a 3 1 2; set d 1} {sort a store d} {overwritten d; type_changed d; sortstore d}
+    {rpush a 3 1 2} {sort a store a} {overwritten a; sortstore a}
+    {sadd a 1 2; sadd d 5} {sinterstore d a} {overwritten d; sinterstore d}
+    {sadd a 1 2; set d 5} {sinterstore d a} {overwritten d; type_changed d; sinterstore d}
+    {sadd a 1 2; set d 5} {sunionstore d a none} {overwritten d; type_changed d; sunionstore d}
+    {sadd a 1 2; sadd d 5} {sunionstore d a none} {overwritten d; sunionstore d}
+    {sadd a 1 2; sadd d 5} {sdiffstore d a none} {overwritten d; sdiffstore d}
+    {sadd a 1 2; zadd d 5 x} {sdiffstore d a none} {overwritten d; type_changed d; sdiffstore d}
+    {sadd a 1 2} {sdiffstore a a none} {overwritten a; sdiffstore a}
+    {zadd a 1 a; zadd d 1 z} {zunionstore d 1 a} {overwritten d; zunionstore d}
+    {zadd a 1 a; set d 1} {zunionstore d 1 a} {overwritten d; type_changed d; zunionstore d}
+    {zadd a 1 a; set d 1} {zinterstore d 1 a} {overwritten d; type_changed d; zinterstore d}
+    {zadd a 1 a; zadd d 1 z} {zdiffstore d 1 a} {overwritten d; zdiffstore d}
+    {zadd a 1 a; zadd d 1 z} {zrangestore d a 0 -1} {overwritten d; zrangestore d}
+    {zadd a 1 a; set d 1} {zrangestore d a 0 -1} {overwritten d; type_changed d; zrangestore d}
+    {geoadd a 13 38 x; zadd d 1 z} {geosearchstore d a fromlonlat 13 38 byradius 100 km} {overwritten d; geosearchstore d}
+    {geoadd a 13 38 x; set d 1} {geosearchstore d a fromlonlat 13 38 byradius 100 km} {overwritten d; type_changed d; geosearchstore d}
+    {geoadd a 13 38 x; set d 1} {georadius a 13 38 100 km store d} {overwritten d; type_changed d; georadiusstore d}
+    {geoadd a 13 38 x; zadd d 1 a} {georadius a 13 38 100 km storedist d} {overwritten d; georadiusstore d}
+    {rpush a x; rpush b y} {lmove a b left right} {rpush b; lpop a; del a}
+    {rpush a x; set b y} {lmove a b left right} {}
+    {sadd a x; sadd b y} {smove a b x} {srem a; del a; sadd b}
+    {hset a f v} {hset a f w} {hset a}
+    {set a 1} {delex a} {del a}
+    {set a 1} {delex a ifeq 1} {del a}
+    {set a 1} {delex a ifdne 0000000000000000} {del a}
+    {set a 1} {set a 2 ifdne 0000000000000000} {overwritten a; set a}
+    {set a 1} {set a 2 ifne 0} {overwritten a; set a}
+    {set a 1 ex 100; set b 2} {rename a b} {new b; rename_from a; rename_to b; overwritten b}
+    {xadd a 1-1 f v} {xadd a 2-1 f v} {xadd a}
+    {xadd a 1-1 f v} {set a 1} {overwritten a; type_changed a; set a}
+    {hset a f v} {set a 1} {overwritten a; type_changed a; set a}
+    {sadd a f} {set a 1} {overwritten a; type_changed a; set a}
+    {zadd a 1 f} {set a 1} {overwritten a; type_changed a; set a}
+    {set a 1} {incrbyfloat a 2} {incrbyfloat a}
+    {set a 1} {hset a f v} {}
+}
+# In Valkey's order, or not in Redis: MSETEX with an expiry, MOVE REPLACE.
+set replacements_of_ours {
+    {rpush a 1} {msetex 1 a 2 ex 100} {overwritten a; type_changed a; set a; expire a}
+    {set a 1; select 1; rpush a x; select 0} {move a 1 replace} {new a @1; move_from a; move_to a @1; overwritten a @1; type_changed a @1}
+}
+
+proc assert_replacements {rows} {
+    config_set notify-keyspace-events EAocn
+    set wrong {}
+    foreach {before command events} $rows {
+        r flushall
+        foreach words [split $before ";"] { r {*}[string trim $words] }
+        set told [lmap m [lindex [events_of [list $command]] 0 1] {
+            regexp {^__keyevent@(\d+)__:(.*)$} [lindex $m 0] - db event
+            string cat "$event [lindex $m 1]" [expr {$db ? " @$db" : ""}]
+        }]
+        if {[join $told "; "] ne $events} { lappend wrong [list $before $command [join $told "; "]] }
+    }
+    assert_equal {} $wrong
+}
+
+start_server {tags {keyspace-events needs:debug external:skip}} {
+    test {notify-keyspace-events: o and c are no part of A, and are not shown beside it} {
+        foreach {set shown} {Ko oK c c Koc ocK nocxmE xnocEm KEA AKE nAoc A KEAocm AKEm oK oK {} {}} {
+            config_set notify-keyspace-events $set
+            assert_equal $shown [config_get notify-keyspace-events] $set
+        }
+        config_set notify-keyspace-events KEAn
+        r set k 1
+        r rpush l 1
+        set lines [events_of {{set k 2} {set l 2} {rename l k} {copy k l}}]
+        assert_no_match "*overwritten*" $lines
+        assert_no_match "*type_changed*" $lines
+        foreach {letters seen} {Eo {overwritten overwritten} Ec type_changed Eoc {overwritten overwritten type_changed} E {} Em {}} {
+            config_set notify-keyspace-events $letters
+            r del k l
+            r set k 1
+            r rpush l 1
+            set lines [events_of {{set k 2} {set l 2}}]
+            set told [lmap m [concat [lindex $lines 0 1] [lindex $lines 1 1]] { string range [lindex $m 0] 15 end }]
+            assert_equal $seen $told $letters
+        }
+    }
+
+    test {overwritten and type_changed, command by command} {
+        assert_replacements $replacements
+        assert_replacements $replacements_of_ours
+    }
+
+    test {overwritten and type_changed of RESTORE come after its own event} {
+        r flushall
+        r set s v
+        r rpush l a
+        config_set notify-keyspace-events EAocn
+        set payload [r dump s]
+        foreach {key events} {new {new restore} s {new restore overwritten} l {new restore overwritten type_changed}} {
+            set told [lindex [events_of [list [list restore $key 0 $payload replace]]] 0 1]
+            assert_equal $events [lmap m $told { string range [lindex $m 0] 15 end }] $key
+        }
+    }
+
+    test {a value that has expired is not overwritten} {
+        config_set notify-keyspace-events EAoc
+        r debug set-active-expire 0
+        foreach command {{set k 2} {rename other k} {copy other k} {sinterstore k s} {bitop or k other}} {
+            r flushall
+            r sadd s a
+            r set other 1
+            r set k 1 px 1
+            after 10
+            assert_no_match "*overwritten*" [events_of [list $command]] $command
+        }
+        r debug set-active-expire 1
+    }
+}
+
+if {[info exists env(REDIS8)] && $env(REDIS8) ne ""} {
+    start_server [list tags {keyspace-events external:skip} executable $env(REDIS8)] {
+        test {overwritten and type_changed: Redis 8 has the same events} { assert_replacements $replacements }
+    }
+}

@@ -167,12 +167,8 @@ struct object *dbAdd(struct db *db, struct str key, struct value v) {
     return dbAddObject(db, key, v, OBJ_NO_EXPIRE);
 }
 
-struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, struct value v,
-                               int64_t expire_ms) {
-    if (!o) return dbAddObject(db, key, v, expire_ms);
-    keyUsed(db, key, KEY_USE_CHANGE);
-    debugAssert(dbFind(db, key) == o);
-    o = dbNotifyFateIfWanted(db, o, EVENT_KEY_OVERWRITTEN);
+static inline __attribute__((always_inline)) struct object *
+dbReplaceObject(struct db *db, struct str key, struct object *o, struct value v, int64_t expire_ms) {
     struct value old = objectValue(o);
     size_t effort = old.embedded ? 0 : objectTypeOf(o)->freeEffort(o);
     keyspaceNotifyRemoved(&db->keyspace, o);
@@ -182,6 +178,35 @@ struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, 
     if (old.type != v.type) dbKeyExistenceChanged(db, key);
     dbNoteExpiry(db, o);
     return o;
+}
+
+/* Replaces a value where that is told to modules, or to subscribers of keyspace events. */
+static __attribute__((noinline, cold)) struct object *
+dbReplaceAndTell(struct db *db, struct str key, struct object *o, struct value v, int64_t expire_ms) {
+    bool expired = objectIsExpired(o);
+    o = dbNotifyFateIfWanted(db, o, EVENT_KEY_OVERWRITTEN);
+    unsigned old_type = o->type;
+    o = dbReplaceObject(db, key, o, v, expire_ms);
+    if (serverEventWanted(SERVER_REPLACEMENT) && !expired) keyReplaced(db, key, old_type, v.type);
+    return o;
+}
+
+struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, struct value v,
+                               int64_t expire_ms) {
+    if (!o) return dbAddObject(db, key, v, expire_ms);
+    keyUsed(db, key, KEY_USE_CHANGE);
+    debugAssert(dbFind(db, key) == o);
+    if (__builtin_expect(server_events_wanted & (1u << SERVER_KEY | 1u << SERVER_REPLACEMENT), 0))
+        return dbReplaceAndTell(db, key, o, v, expire_ms);
+    return dbReplaceObject(db, key, o, v, expire_ms);
+}
+
+struct object *dbUpdate(struct db *db, struct str key, struct object *o, struct value v, int64_t expire_ms) {
+    if (!o) return dbAddObject(db, key, v, expire_ms);
+    keyUsed(db, key, KEY_USE_CHANGE);
+    debugAssert(dbFind(db, key) == o);
+    o = dbNotifyFateIfWanted(db, o, EVENT_KEY_OVERWRITTEN);
+    return dbReplaceObject(db, key, o, v, expire_ms);
 }
 
 struct object *dbSet(struct db *db, struct str key, struct value v, bool keep_ttl) {

@@ -57,6 +57,9 @@ struct object *dbSet(struct db *db, struct str key, struct value v, bool keep_tt
  * NULL), which saves another search. */
 struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, struct value v,
                                int64_t expire_ms);
+/* Does the same with a value that was made from the old one, or whose change is reported by the caller: no
+ * keyspace event says that the key was overwritten. */
+struct object *dbUpdate(struct db *db, struct str key, struct object *o, struct value v, int64_t expire_ms);
 /* Replaces the value of an existing object and keeps its expiry. The old container is not freed. The object
  * may move: use the result. */
 struct object *dbReplaceValue(struct db *db, struct object *o, struct value v);

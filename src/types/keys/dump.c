@@ -156,12 +156,14 @@ void restoreCommand(struct client *c) {
         return;
     }
     bool replaced = old;
-    dbSetWithExpire(c->db, key, old, v, ttl ? ttl : OBJ_NO_EXPIRE);
+    unsigned old_type = old ? old->type : v.type;
+    dbUpdate(c->db, key, old, v, ttl ? ttl : OBJ_NO_EXPIRE);
     rdbReaderFree(&r);
     if (relative) dumpPropagateAbsolute(c, ttl);
     if (replaced) {
-        keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbSetWithExpire has reported it */
+        keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbUpdate has reported it */
         keyEvent(NOTIFY_GENERIC, "restore", key, c->db);
+        keyReplaced(c->db, key, old_type, v.type);
     } else {
         keyChanged(c, c->db, key, NOTIFY_GENERIC, "restore", 1);
     }

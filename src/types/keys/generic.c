@@ -247,13 +247,31 @@ void scanCommand(struct client *c) {
 
 /* ---- RENAME, MOVE, COPY ---- */
 
-/* Moves value and expiry of a key to another, which must be absent; the container gets a new owner. */
-static void genericMoveValue(struct db *from, struct str src, struct db *to, struct str dst) {
+/* Says whether a command replaces a key, and of which type that was. */
+struct genericReplaced {
+    bool any;
+    unsigned type;
+};
+
+static struct genericReplaced genericNoteReplaced(const struct object *o) {
+    return (struct genericReplaced){o != NULL, o ? o->type : 0};
+}
+
+static void genericReportReplaced(const struct db *db, struct str key, struct genericReplaced was,
+                                  unsigned new_type) {
+    if (was.any) keyReplaced(db, key, was.type, new_type);
+}
+
+/* Moves value and expiry of a key to another, which must be absent; the container gets a new owner. Returns
+ * its type. */
+static unsigned genericMoveValue(struct db *from, struct str src, struct db *to, struct str dst) {
     struct object *o = dbUnlink(from, src);
     serverAssert(o);
+    unsigned type = o->type;
     struct object *moved = dbSetWithExpire(to, dst, NULL, objectValue(o), objectExpire(o));
     moved->lru = o->lru & 0xffffff;
     objectFreeHeader(o);
+    return type;
 }
 
 static void genericRename(struct client *c, bool only_new) {
@@ -263,15 +281,18 @@ static void genericRename(struct client *c, bool only_new) {
         return;
     }
     bool same = strEq(src, dst);
-    bool exists = same || lookupKeyWrite(c, dst);
+    struct object *old = same ? NULL : lookupKeyWrite(c, dst);
+    bool exists = same || old;
     if (only_new && exists) {
         replyLongLong(c, 0);
         return;
     }
     if (!same) {
+        struct genericReplaced replaced = genericNoteReplaced(old);
         if (exists) dbDelete(c->db, dst);
-        genericMoveValue(c->db, src, c->db, dst);
+        unsigned type = genericMoveValue(c->db, src, c->db, dst);
         keyMoved(c, c->db, src, "rename_from", c->db, dst, "rename_to");
+        genericReportReplaced(c->db, dst, replaced, type);
     }
     if (only_new)
         replyLongLong(c, 1);
@@ -315,15 +336,17 @@ void moveCommand(struct client *c) {
         return;
     }
     bool exists = lookupKeyWrite(c, key);
-    bool replaces = exists && lookupKey(to, key, LOOKUP_WRITE | LOOKUP_NOTOUCH);
-    if (!exists || (replaces && !replace)) {
+    struct genericReplaced replaced =
+        genericNoteReplaced(exists ? lookupKey(to, key, LOOKUP_WRITE | LOOKUP_NOTOUCH) : NULL);
+    if (!exists || (replaced.any && !replace)) {
         replyLongLong(c, 0);
         return;
     }
-    if (replaces) dbDelete(to, key);
-    if (replace) genericPropagateMove(c, to->id, replaces);
-    genericMoveValue(c->db, key, to, key);
+    if (replaced.any) dbDelete(to, key);
+    if (replace) genericPropagateMove(c, to->id, replaced.any);
+    unsigned type = genericMoveValue(c->db, key, to, key);
     keyMoved(c, c->db, key, "move_from", to, key, "move_to");
+    genericReportReplaced(to, key, replaced, type);
     replyLongLong(c, 1);
 }
 
@@ -360,7 +383,8 @@ void copyCommand(struct client *c) {
         return;
     }
     struct object *o = lookupKeyRead(c, src);
-    if (!o || (lookupKey(db, dst, LOOKUP_WRITE) && !replace)) {
+    struct genericReplaced replaced = genericNoteReplaced(o ? lookupKey(db, dst, LOOKUP_WRITE) : NULL);
+    if (!o || (replaced.any && !replace)) {
         replyLongLong(c, 0);
         return;
     }
@@ -375,6 +399,7 @@ void copyCommand(struct client *c) {
     dbDelete(db, dst);
     dbSetWithExpire(db, dst, NULL, copy, objectExpire(o));
     keyChanged(c, db, dst, NOTIFY_GENERIC, "copy_to", 1);
+    genericReportReplaced(db, dst, replaced, copy.type);
     replyLongLong(c, 1);
 }
 

@@ -667,7 +667,7 @@ static void stringIncrement(struct client *c, int64_t by) {
         memcpy(objectEmbeddedBytes(o), &v, sizeof v);
     } else {
         char scratch[8];
-        dbSetWithExpire(c->db, key, o, stringIntValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+        dbUpdate(c->db, key, o, stringIntValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
     }
     keyChanged(c, c->db, key, NOTIFY_STRING, "incrby", 1);
     replyLongLong(c, v);
@@ -712,7 +712,7 @@ void incrbyfloatCommand(struct client *c) {
     }
     char text[LONG_DOUBLE_STR_SIZE];
     struct str s = strN(text, ld2string(text, sizeof text, v));
-    dbSetWithExpire(c->db, key, o, stringTextValue(s), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+    dbUpdate(c->db, key, o, stringTextValue(s), o ? objectExpire(o) : OBJ_NO_EXPIRE);
     keyChanged(c, c->db, key, NOTIFY_STRING, "incrbyfloat", 1);
     propagateRewrite(c, 4, (struct str[]){STR("SET"), key, s, STR("KEEPTTL")});
     replyBulk(c, s);

@@ -207,7 +207,7 @@ static void increxStore(const struct increxCall *x, struct object *o, struct str
     }
     char scratch[8];
     int64_t expire_ms = expires ? x->when_ms : keeps ? old_ms : OBJ_NO_EXPIRE;
-    dbSetWithExpire(c->db, key, o, stringValue(text, scratch), expire_ms);
+    dbUpdate(c->db, key, o, stringValue(text, scratch), expire_ms);
     increxPropagate(x, text, keeps, expire_ms);
     keyChanged(c, c->db, key, NOTIFY_STRING, x->floats ? "incrbyfloat" : "incrby", 1);
     if (expires) keyEvent(NOTIFY_GENERIC, "expire", key, c->db);
