@@ -38,7 +38,6 @@ void expiryReply(struct client *c, int64_t when_ms, bool absolute, bool seconds)
 }
 
 bool expiryParseCondition(struct client *c, int from, int end, struct expiryCondition *cond) {
-    *cond = (struct expiryCondition){0};
     for (int i = from; i < end; i++) {
         struct str arg = c->argv[i];
         if (strIs(arg, "nx"))

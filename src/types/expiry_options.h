@@ -43,7 +43,7 @@ void expiryReply(struct client *c, int64_t when_ms, bool absolute, bool seconds)
 struct expiryCondition {
     bool nx, xx, gt, lt;
 };
-/* Parses argv[from] to argv[end - 1]. */
+/* Parses argv[from] to argv[end - 1], and adds to what *cond has. */
 bool expiryParseCondition(struct client *c, int from, int end, struct expiryCondition *cond);
 /* Whether a new expiry may replace the present one. OBJ_NO_EXPIRE counts as an infinite time. */
 bool expiryConditionHolds(const struct expiryCondition *cond, int64_t now_ms, int64_t new_ms);

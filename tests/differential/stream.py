@@ -153,15 +153,15 @@ def damage(pick, command):
 ALONE = ["acl", "multi", "sort"]
 # Groups of commands that 7.0 does not have.
 NEWER = ["client", "hash_expire", "string_valkey"]
+NAMES = sorted(f[:-3] for f in os.listdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "groups"))
+               if f.endswith(".py") and f[0] != "_")
 # Groups of commands that Valkey 9.1 does not have: they are compared with Redis 8 (run --redis8), and only with it.
-REDIS8 = ["redis8_server", "redis8_stream", "redis8_string"]
+REDIS8 = [name for name in NAMES if name.startswith("redis8_")]
 
 
 def group_names(newer=True):
     """Those that go together."""
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "groups")
-    names = sorted(f[:-3] for f in os.listdir(folder) if f.endswith(".py") and f[0] != "_")
-    return [name for name in names if name not in ALONE + REDIS8 and (newer or name not in NEWER)]
+    return [name for name in NAMES if name not in ALONE + REDIS8 and (newer or name not in NEWER)]
 
 
 def load_groups(names):

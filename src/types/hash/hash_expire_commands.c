@@ -2,8 +2,8 @@
 /* hash_expire_commands.c - the commands on the expiry of fields: HEXPIRE and HTTL with their families,
  * HPERSIST, HGETEX, HSETEX, HGETDEL.
  *
- * All of them name their fields in a block "FIELDS n field ..." at the end. Their effects are propagated in
- * terms that mean the same at any time: HPEXPIREAT, HSETEX PXAT, HPERSIST, HDEL.
+ * All of them name their fields in a block "FIELDS n field ...", with options before or behind it. Their
+ * effects are propagated in terms that mean the same at any time: HPEXPIREAT, HSETEX PXAT, HPERSIST, HDEL.
  *
  * A field that is dead here may still be alive on a replica or in a file that is read again, where a command
  * that names it would give it a new time. So a command that finds dead fields is propagated with only those
@@ -27,9 +27,9 @@ static const char err_numfields[] =
 
 /* ---- Arguments ---- */
 
-/* The fields that a command names: argv[first] and every step-th after it. */
+/* The fields that a command names: argv[first] and every step-th after it, before argv[end]. */
 struct fieldArgs {
-    int first, step;
+    int first, step, end;
     size_t count;
 };
 
@@ -43,16 +43,38 @@ static int hashExpireFindFields(struct client *c, int from) {
     return 0;
 }
 
-/* `at` is the position of FIELDS. */
-static bool hashExpireParseFields(struct client *c, int at, int step, const char *error,
-                                  struct fieldArgs *f) {
+/* The options of a command: words by themselves, and perhaps EX, PX, EXAT and PXAT with a time. */
+struct fieldOptions {
+    const char *words[6]; /* ends with NULL */
+    bool times;
+};
+
+static bool hashExpireAreOptions(const struct client *c, int from, const struct fieldOptions *options) {
+    for (int i = from; i < c->argc; i++) {
+        const char *const *word = options->words;
+        while (*word && !strIs(c->argv[i], *word)) word++;
+        if (*word) continue;
+        if (!options->times || !expiryKindOf(c->argv[i]) || ++i == c->argc) return false;
+    }
+    return true;
+}
+
+/* `at` is the position of FIELDS. As in Redis 8, options may follow the fields (f->end); when anything else
+ * does, the number of fields is wrong. `options` NULL: none may follow. */
+static bool hashExpireParseFields(struct client *c, int at, int step, const struct fieldOptions *options,
+                                  const char *error, struct fieldArgs *f) {
     int64_t n = 0;
     if (!argLongLong(c, c->argv[at + 1], &n, NULL)) return false;
     int given = c->argc - at - 2;
     f->first = at + 2;
     f->step = step;
     f->count = (size_t)n;
+    f->end = c->argc;
     if (n >= 1 && given % step == 0 && n == given / step) return true;
+    if (n >= 1 && n <= given / step && options) {
+        f->end = f->first + (int)n * step;
+        if (hashExpireAreOptions(c, f->end, options)) return true;
+    }
     return replyError(c, error);
 }
 
@@ -127,17 +149,19 @@ static void hashExpireReportExpire(struct hashKey *k, int64_t when_ms, const str
 }
 
 static void hashExpireFields(struct client *c, enum expiryKind kind) {
+    static const struct fieldOptions options = {{"nx", "xx", "gt", "lt"}, false};
     struct hashKey k;
-    struct expiryCondition cond;
+    struct expiryCondition cond = {0};
     struct fieldArgs f;
     struct fieldList changed;
     int64_t when_ms;
     int at = hashExpireFindFields(c, 3);
     if (!at || !expiryParseCondition(c, 3, at, &cond) ||
-        !hashExpireParseFields(c, at, 1, err_numfields, &f) ||
+        !hashExpireParseFields(c, at, 1, &options, err_numfields, &f) ||
+        !expiryParseCondition(c, f.end, c->argc, &cond) ||
         !expiryParseTime(c, c->argv[2], kind, 0, &when_ms) || !hashKeyWrite(c, &k))
         return;
-    bool whole = !hashHasDead(&k.h);
+    bool whole = f.end == c->argc && !hashHasDead(&k.h);
     hashExpireFieldListInit(&changed, &f);
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
@@ -167,7 +191,7 @@ void hpexpireatCommand(struct client *c) {
 /* argv[at] must be FIELDS. */
 static bool hashExpireParseOnlyFields(struct client *c, int at, int step, const char *error,
                                       struct fieldArgs *f) {
-    if (strIs(c->argv[at], "fields")) return hashExpireParseFields(c, at, step, error, f);
+    if (strIs(c->argv[at], "fields")) return hashExpireParseFields(c, at, step, NULL, error, f);
     return replySyntaxError(c);
 }
 
@@ -243,6 +267,7 @@ static void hashExpireGetexField(struct hashKey *k, struct str field, enum expir
 }
 
 void hgetexCommand(struct client *c) {
+    static const struct fieldOptions options = {{"persist"}, true};
     struct hashKey k;
     enum expiryKind kind;
     struct str time;
@@ -251,7 +276,8 @@ void hgetexCommand(struct client *c) {
     int64_t when_ms = HASH_NO_EXPIRE;
     int at = hashExpireFindFields(c, 2);
     if (!at || !expiryParseOptions(c, 2, at, &kind, &time) ||
-        !hashExpireParseFields(c, at, 1, err_numfields, &f) || !hashKeyRead(c, &k) ||
+        !hashExpireParseFields(c, at, 1, kind ? NULL : &options, err_numfields, &f) ||
+        (f.end < c->argc && !expiryParseOptions(c, f.end, c->argc, &kind, &time)) || !hashKeyRead(c, &k) ||
         (kind >= EXPIRY_EX && !expiryParseTime(c, time, kind, 0, &when_ms)))
         return;
     hashExpireFieldListInit(&changed, &f);
@@ -318,10 +344,9 @@ static bool hashExpireSetexOption(struct client *c, int end, struct setexOptions
     return false;
 }
 
-/* Parses up to argument `end`. */
-static bool hashExpireParseSetexOptions(struct client *c, int end, struct setexOptions *opt) {
-    *opt = (struct setexOptions){.when_ms = HASH_NO_EXPIRE};
-    for (int i = 2; i < end; i++) {
+/* Parses argv[from] to argv[end - 1], and adds to what *opt has. */
+static bool hashExpireParseSetexOptions(struct client *c, int from, int end, struct setexOptions *opt) {
+    for (int i = from; i < end; i++) {
         if (hashExpireSetexOption(c, end, opt, &i)) continue;
         return replySyntaxError(c);
     }
@@ -397,12 +422,14 @@ static void hashExpireSetexPast(struct hashKey *k, const struct fieldArgs *f) {
 }
 
 void hsetexCommand(struct client *c) {
+    static const struct fieldOptions options = {{"keepttl", "nx", "xx", "fnx", "fxx"}, true};
     struct hashKey k;
-    struct setexOptions opt;
+    struct setexOptions opt = {.when_ms = HASH_NO_EXPIRE};
     struct fieldArgs f;
     int at = hashExpireFindFields(c, 2);
-    if (!at || !hashExpireParseSetexOptions(c, at, &opt) ||
-        !hashExpireParseFields(c, at, 2, err_numfields, &f) || !hashKeyWrite(c, &k))
+    if (!at || !hashExpireParseSetexOptions(c, 2, at, &opt) ||
+        !hashExpireParseFields(c, at, 2, &options, err_numfields, &f) ||
+        !hashExpireParseSetexOptions(c, f.end, c->argc, &opt) || !hashKeyWrite(c, &k))
         return;
     bool allowed = !(opt.nx && k.o) && !(opt.xx && !k.o);
     if (allowed && opt.kind >= EXPIRY_EX && !expiryParseTime(c, opt.time, opt.kind, 0, &opt.when_ms)) return;

@@ -42,6 +42,8 @@ set aof_forms {
 
 # Commands that 9.1 does not have: it can read what is written.
 set newer_forms {
+    {options behind fields} {{hset hv f 1 g 2} {hpexpireat hv 9999999999999 fields 2 f g nx} {hsetex hv fields 1 f 3 pxat 9999999999999 fxx} {hgetex hv fields 1 f persist}}
+        {{hset hv f 1 g 2} {HPEXPIREAT hv 9999999999999 FIELDS 2 f g} {HSETEX hv PXAT 9999999999999 FIELDS 1 f 3} {HPERSIST hv FIELDS 1 f}}
     {moves of several} {{rpush lv a b c d e} {lmovem lv mv left right} {lmovem lv mv right left count 2 bulk} {lmovem lv mv left left exactly 2 obo}
         {blmovem mv mv left left 0 exactly 5 obo} {lmovem mv lv left left count 2 bulk}}
         {{rpush lv a b c d e} {LMOVE lv mv left right} MULTI {RPOP lv 2} {LPUSH mv e d} EXEC MULTI {LPOP lv 2} {LPUSH mv b c} EXEC

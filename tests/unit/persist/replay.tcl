@@ -234,6 +234,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r hsetex fresh exat 4102444800 fields 1 f 1; r hsetex fresh pxat 4102444800123 fields 1 g 1; r hsetex fresh fields 1 plain 1
             r hgetex f ex 1000 fields 1 f; r hgetex f px 1000000 fields 1 g; r hgetex f persist fields 1 f; r hgetex f exat 4102444800 fields 1 i
             r hgetdel g fields 2 f nosuch; r hgetdel h fields 3 f g i
+            r hset after f 1 g 2; r hexpire after 1000 fields 1 f nx; r hsetex after fields 1 g 3 px 500000 fxx; r hgetex after fields 1 g persist; r hgetex after fields 1 g ex 70
             r hexpire i 1000 fields 1 f; r hset i f 5; r hexpire j 1000 fields 1 f; r hdel j f; r hexpire k 1000 fields 1 f; r hsetnx k f 9; r hsetnx k z 9
         }
     }

@@ -13,6 +13,63 @@ proc with_expired {} {
     after 10
 }
 
+# As in Redis 8, options may follow the fields; Valkey has them in front only.
+start_server {tags {hash}} {
+    test {options behind the fields do what they do in front of them} {
+        foreach {command front behind} {
+            {hexpire k 1000} {nx} {fields 2 a b} {hexpire k 1000} {XX} {fields 1 a} {hpexpire k 500000} {gt} {FIELDS 3 a b none}
+            {hexpireat k 4102444800} {lt} {fields 1 b} {hpexpireat k 4102444800000} {xx gt} {fields 2 a b}
+            {hgetex k} {ex 100} {fields 2 a b} {hgetex k} {PXAT 4102444800000} {fields 1 none} {hgetex k} {persist} {fields 2 a b} {hgetex k} {exat 1} {fields 1 a}
+            {hsetex k} {ex 100} {fields 2 a x c y} {hsetex k} {fnx px 100000} {fields 1 c y} {hsetex k} {FXX KEEPTTL} {fields 1 b y}
+            {hsetex k} {xx fxx exat 4102444800} {fields 1 a nx} {hsetex k} {nx} {fields 1 c y} {hsetex k} {pxat 1} {fields 1 a 1}
+        } {
+            set results {}
+            foreach words [list [concat $front $behind] [concat $behind $front]] {
+                r del k
+                r hset k a 1 b 2
+                r hexpire k 2000 fields 1 b
+                lappend results [list [r {*}$command {*}$words] [lsort [r hgetall k]] [lmap ttl [r httl k fields 3 a b c] { expr {($ttl + 5) / 10} }]]
+            }
+            assert_equal [lindex $results 0] [lindex $results 1] "$command $front $behind"
+        }
+    }
+
+    test {options in front of the fields and behind them} {
+        r del k
+        r hset k a 1 b 2
+        r hexpire k 2000 fields 1 b
+        assert_equal 1 [r hexpire k 3000 xx fields 1 b gt]
+        assert_equal 0 [r hexpire k 1000 xx fields 1 b gt]
+        assert_equal 1 [r hsetex k fxx fields 1 a 5 ex 100]
+        assert_range [r httl k fields 1 a] 95 100
+        assert_error "ERR NX and XX, GT or LT options*" { r hexpire k 1000 nx fields 1 a xx }
+        assert_error "ERR GT and LT options*" { r hexpire k 1000 fields 1 a gt lt }
+        assert_error "ERR syntax error" { r hsetex k ex 5 fields 1 a 5 px 100 }
+        assert_error "ERR syntax error" { r hsetex k fnx fields 1 a 5 fxx }
+        assert_error $bad_count { r hgetex k ex 5 fields 1 a persist }
+        assert_error "ERR invalid expire time*" { r hgetex k fields 1 a ex -1 }
+    }
+
+    test {a field may have the name of an option; any other word behind the fields is an error, and nothing changes} {
+        r del k
+        r hset k nx 1 ex 2 a 3
+        assert_equal {1 1} [r hexpire k 1000 fields 2 nx ex]
+        assert_equal {0} [r hexpire k 1000 fields 1 ex nx]
+        assert_equal {1 2} [r hgetex k fields 2 nx ex persist]
+        assert_equal 1 [r hsetex k fields 2 ex ex px px ex 100]
+        foreach words {
+            {hexpire k 100 fields 1 a b} {hexpire k 100 fields 1 a nx b} {hexpire k 100 fields 1 a ex 5} {hexpire k 100 fields 0 nx} {hexpire k 100 fields -1 a nx}
+            {hgetex k fields 1 a b} {hgetex k fields 1 a ex} {hgetex k fields 1 a keepttl} {hgetex k fields 1 a ex 5 b} {hgetex k fields 4 a ex 5}
+            {hsetex k fields 1 a 1 b} {hsetex k fields 1 a 1 ex} {hsetex k fields 1 a 1 persist} {hsetex k fields 1 a 1 b 2} {hsetex k fields 2 a ex 100}
+            {hsetex k fields 4611686018427387904 a 1 nx} {hgetdel k fields 1 a nx} {hpersist k fields 1 a persist}
+        } {
+            assert_error $bad_count { r {*}$words } $words
+        }
+        assert_error "ERR syntax error" { r httl k fields 1 a nx }
+        assert_equal {3 -1} [list [r hget k a] [r httl k fields 1 a]]
+    }
+}
+
 # Small hashes are listpacks; with a limit of 0 all are tables.
 foreach limit {512 0} {
 start_server [list overrides [list hash-max-listpack-entries $limit] tags {hash}] {
