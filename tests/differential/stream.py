@@ -149,14 +149,15 @@ def damage(pick, command):
 
 # Groups that are compared in runs of their own. SORT of 7.0 fails after a range error that any earlier command has left behind, and
 # all oracles turn sorted sets that they sort into skiplists. Transactions bring the commands of the other groups with them; users
-# forbid them.
-ALONE = ["acl", "multi", "sort"]
+# forbid them. INFO keysizes counts the keys of all groups.
+ALONE = ["acl", "multi", "redis8_server", "sort"]
 # Groups of commands that 7.0 does not have.
 NEWER = ["client", "hash_expire", "string_valkey"]
 NAMES = sorted(f[:-3] for f in os.listdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "groups"))
                if f.endswith(".py") and f[0] != "_")
 # Groups of commands that Valkey 9.1 does not have: they are compared with Redis 8 (run --redis8), and only with it.
 REDIS8 = [name for name in NAMES if name.startswith("redis8_")]
+REDIS8_TOGETHER = [name for name in REDIS8 if name not in ALONE]
 
 
 def group_names(newer=True):
