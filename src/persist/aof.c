@@ -62,6 +62,7 @@
 struct aof aof = {.fd = -1};
 
 sds aof_dir, aof_filename;
+int64_t aof_load_corrupt_tail_max;
 bool aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
 static int aof_fsync;
 bool aof_timestamps;
@@ -685,6 +686,8 @@ static struct configDirective directives[] = {
     CONFIG_ENUM("appendfsync", NULL, CONFIG_MODIFIABLE, &aof_fsync, AOF_FSYNC_EVERYSEC, fsync_names,
                 aofApplyFsync),
     CONFIG_BOOL("no-appendfsync-on-rewrite", NULL, CONFIG_MODIFIABLE, &no_fsync_on_rewrite, false, NULL),
+    CONFIG_INT("aof-load-corrupt-tail-max-size", NULL, CONFIG_MODIFIABLE, &aof_load_corrupt_tail_max, 0, 0,
+               INT64_MAX, NULL),
     CONFIG_BOOL("aof-load-truncated", NULL, CONFIG_MODIFIABLE, &aof_load_truncated, true, NULL),
     CONFIG_BOOL("aof-use-rdb-preamble", NULL, CONFIG_MODIFIABLE, &aof_use_rdb_preamble, true, NULL),
     CONFIG_BOOL("aof-timestamp-enabled", NULL, CONFIG_MODIFIABLE, &aof_timestamps, false, NULL),

@@ -6,8 +6,9 @@
  * end of the last file has no effect.
  *
  * A file that ends within a command (or a transaction) was being written when the server died: with
- * aof-load-truncated the last file is cut back to its whole commands. Any other error stops the start, with
- * the offset, and leaves the files unchanged. */
+ * aof-load-truncated the last file is cut back to its whole commands. So is one whose end is no command at
+ * all, as after a power failure, if that end is shorter than aof-load-corrupt-tail-max-size. Any other error
+ * stops the start, with the offset, and leaves the files unchanged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -280,6 +281,24 @@ static bool aofLoadCutIncomplete(struct aofLoader *l, const char *path, bool is_
     return true;
 }
 
+/* Cuts off what cannot be read at the end of the last file, if it is short enough. False: nothing has
+ * changed. */
+static bool aofLoadCutCorrupt(const struct aofLoader *l, const char *path, uint64_t size, bool is_last) {
+    uint64_t corrupt = size - l->whole;
+    if (!is_last || rioFailed(&l->r.io) || corrupt >= (uint64_t)aof_load_corrupt_tail_max) return false;
+    serverLog(LL_WARNING,
+              "The append-only file %s is corrupt from offset %llu on; these last %llu bytes are cut off",
+              l->name, (unsigned long long)l->whole, (unsigned long long)corrupt);
+    if (!aofLoadCut(path, l->whole)) return false;
+    serverLog(
+        LL_WARNING,
+        "The append-only file %s was loaded up to that offset, as aof-load-corrupt-tail-max-size allows",
+        l->name);
+    bytes_valid = l->whole;
+    was_cut = true;
+    return true;
+}
+
 static void aofLoadLogBadFormat(const struct aofLoader *l) {
     serverLog(LL_WARNING, "The append only file %s is good up to offset %llu%s%s", l->name,
               (unsigned long long)l->whole, l->r.io.error ? ": " : "", l->r.io.error ? l->r.io.error : "");
@@ -289,7 +308,7 @@ static void aofLoadLogBadFormat(const struct aofLoader *l) {
               l->name);
 }
 
-static bool aofLoadOpenFile(struct aofLoader *l, const char *path, bool is_last) {
+static bool aofLoadOpenFile(struct aofLoader *l, const char *path, uint64_t size, bool is_last) {
     if (aofLoadStartsWithImage(&l->r.io)) {
         serverLog(LL_NOTICE, "The append-only file begins with an RDB image, which is loaded first");
         if (!rdbLoadStream(&l->r, &(struct rdbLoadOptions){.keep_expired = true, .prefix = true}, NULL)) {
@@ -302,7 +321,9 @@ static bool aofLoadOpenFile(struct aofLoader *l, const char *path, bool is_last)
     }
     if (l->whole || !rioAtEnd(&l->r.io)) loadingStartCommands(bytes_before + l->whole);
     if (!aofLoadReadCommands(l)) {
-        if (!l->refused) aofLoadLogBadFormat(l);
+        if (l->refused) return false;
+        if (aofLoadCutCorrupt(l, path, size, is_last)) return true;
+        aofLoadLogBadFormat(l);
         return false;
     }
     bytes_valid = rioOffset(&l->r.io);
@@ -329,7 +350,7 @@ static bool aofLoadFile(const char *name, uint64_t size, bool is_last) {
         void (*error_hook_before)(const struct client *c, struct str msg) = reply_error_unread;
         reply_error_unread = aofLoadNoteError;
         call_file_replayed = true;
-        ok = aofLoadOpenFile(&l, path, is_last);
+        ok = aofLoadOpenFile(&l, path, size, is_last);
         call_file_replayed = false;
         reply_error_unread = error_hook_before;
         loading = NULL;

@@ -34,6 +34,7 @@ extern struct aof aof;
 
 /* Directives. */
 extern sds aof_dir, aof_filename;
+extern int64_t aof_load_corrupt_tail_max; /* bytes; a tail has to be shorter */
 extern bool aof_timestamps, aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
 
 /* ---- aof.c ---- */

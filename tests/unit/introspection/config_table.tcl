@@ -26,6 +26,7 @@ set table [subst {
     active-expire-effort {int 1 10}
     activerehashing bool
     always-show-logo immutable
+    aof-load-corrupt-tail-max-size {int 0 $long_max}
     aof-load-truncated bool
     aof-rewrite-cpulist|aof_rewrite_cpulist immutable
     aof-rewrite-incremental-fsync bool

@@ -388,6 +388,32 @@ tags {external:skip} {
         }
     }
 
+    # Redis 8.6 takes the same limit: a tail has to be shorter. Further good commands may lie in it.
+    foreach {what tail} [list "NUL bytes" [string repeat "\0" 500] "a count below zero" "*-1\r\n" "no command, then one" "xxxx[aof_text {SET z z}]" \
+                             "a transaction with no end" "[aof_text MULTI {SET a 2}]garbage\r\n" "a length that is none" "*3\r\n\$x"] {
+        test "aof-load-corrupt-tail-max-size: $what at the end" {
+            set length [string length $tail]
+            aof_refused [aof_one_file $command$tail] [list aof-load-corrupt-tail-max-size $length] "*Bad file format reading the append only file*"
+            aof_with_files [aof_one_file $command$tail] [list aof-load-corrupt-tail-max-size [expr {$length + 1}] aof-load-truncated no] {
+                assert_equal {1 1} [list [r get a] [r dbsize]]
+                wait_for_log "*The append-only file * is corrupt from offset 27 on; these last $length bytes are cut off*"
+                assert_equal 27 [file size [aof_path incr]]
+                r set b 1
+                restart_server
+                assert_equal {1 1} [r mget a b]
+            }
+        }
+    }
+
+    test {aof-load-corrupt-tail-max-size: neither half a command, nor an unknown one, nor another file than the last} {
+        set limit {aof-load-corrupt-tail-max-size 100000}
+        aof_refused [aof_one_file "$command*3\r\n\$3\r\nSET"] [concat $limit {aof-load-truncated no}] "*Unexpected end of file reading the append only file*"
+        aof_refused [aof_one_file $command[aof_text {NOSUCH a}]] $limit "*was refused: unknown command 'NOSUCH'*"
+        aof_refused [list appendonlydir/appendonly.aof.1.incr.aof "${command}xxxx" appendonlydir/appendonly.aof.2.incr.aof [aof_text {SET b 1}] \
+            appendonlydir/appendonly.aof.manifest "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n"] \
+            $limit "*Bad file format reading the append only file*"
+    }
+
     test {an error that a command of the file gives is logged} {
         aof_with_files [aof_one_file [aof_text {SET a 1} {LPUSH a x} {SET b 2}]] {} {
             wait_for_log "*== CRITICAL ==*to its AOF-loading-client: '-WRONGTYPE Operation*' after processing the command 'lpush'*"
