@@ -5,8 +5,9 @@
  *
  * An input is | flags | file |, the bits of flags being: sanitize-dump-payload, zset-index btree, how
  * the file is read (2 bits: from memory, from within a compressed frame, in small pieces), keep expired keys,
- * let later keys replace earlier ones, maxmemory-policy allkeys-lfu, rdb-version-check relaxed. Checksums are
- * ignored. Loaded data is used, saved and loaded again; then every value is changed until it is empty. */
+ * let later keys replace earlier ones, maxmemory-policy allkeys-lfu, rdb-version-check relaxed and
+ * rdb-skip-unknown-types. Checksums are ignored. Loaded data is used, saved and loaded again; then every
+ * value is changed until it is empty. */
 #include "server.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
@@ -37,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     setDirective("zset-index", flags & 2 ? STR("btree") : STR("skiplist"));
     setDirective("maxmemory-policy", flags & 64 ? STR("allkeys-lfu") : STR("noeviction"));
     setDirective("rdb-version-check", flags & 128 ? STR("relaxed") : STR("strict"));
+    setDirective("rdb-skip-unknown-types", flags & 128 ? STR("yes") : STR("no"));
     struct rdbReader r = {0};
     if (source.piece)
         rioReaderInit(&r.io, rioReadPiece, &source, RIO_SIZE_UNKNOWN);

@@ -98,6 +98,7 @@ static bool rdbReadMetadataClass(struct rdbReader *r, struct rdbMetadata *m) {
 
 bool rdbReadMetadata(struct rdbReader *r, struct rdbMetadata *m) {
     uint64_t n;
+    if (m->classes) return rioFail(&r->io, "metadata of one key twice");
     if (!rdbReadLen(r, &n)) return false;
     if (n > CLASSES_MAX) return rioFail(&r->io, "metadata of %llu classes", (unsigned long long)n);
     for (; n; n--) {
