@@ -63,7 +63,7 @@ static bool keyspaceEventsSetClasses(const struct configDirective *d, int argc, 
     }
     if (now && !configured) notifyAddEventSink(keyspaceEventsPublishEvent);
     if (!now && configured) notifyRemoveEventSink(keyspaceEventsPublishEvent);
-    serverEventWant(SERVER_REPLACEMENT, now & (NOTIFY_OVERWRITTEN | NOTIFY_TYPE_CHANGED));
+    serverEventWant(SERVER_REPLACEMENT, now & NOTIFY_REPLACEMENTS);
     configured = now;
     return true;
 }
@@ -78,7 +78,7 @@ static sds keyspaceEventsGetClasses(const struct configDirective *d) {
         s = sdscatlen(s, &classes[i].letter, 1);
         shown |= class;
         /* Redis 7.0 does not show n beside A either. */
-        if (class == NOTIFY_ALL) shown |= NOTIFY_NEW | NOTIFY_OVERWRITTEN | NOTIFY_TYPE_CHANGED;
+        if (class == NOTIFY_ALL) shown |= NOTIFY_NEW | NOTIFY_REPLACEMENTS;
     }
     return s;
 }

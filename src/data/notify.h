@@ -34,9 +34,10 @@ enum {
     NOTIFY_MODULE = 1 << 13,    /* d */
     NOTIFY_NEW = 1 << 14,       /* n */
     NOTIFY_PATH_HASH = 1 << 15, /* p */
-    /* Not for modules, to whom Redis gives the bits that follow with another meaning. */
+    /* Redis gives modules these two with other bits, which have other meanings in Valkey. */
     NOTIFY_OVERWRITTEN = 1 << 24,  /* o */
     NOTIFY_TYPE_CHANGED = 1 << 25, /* c */
+    NOTIFY_REPLACEMENTS = NOTIFY_OVERWRITTEN | NOTIFY_TYPE_CHANGED,
 };
 
 /* Reports that c's command (NULL: a job) has changed the value of this key. `event` is for subscribers and

@@ -90,7 +90,8 @@ int vmSubscribeToKeyspaceEvents(struct ValkeyModuleCtx *ctx, int types, ValkeyMo
     struct notifySubscriber **end = &subscribers;
     while (*end) end = &(*end)->next;
     *end = zcalloc(1, sizeof **end);
-    **end = (struct notifySubscriber){.module = ctx->module, .callback = cb, .classes = types};
+    **end = (struct notifySubscriber){
+        .module = ctx->module, .callback = cb, .classes = types & ~NOTIFY_REPLACEMENTS};
     return VALKEYMODULE_OK;
 }
 
@@ -102,7 +103,7 @@ int vmNotifyKeyspaceEvent(struct ValkeyModuleCtx *ctx, int type, const char *eve
 }
 
 int vmGetNotifyKeyspaceEvents(void) {
-    return keyspaceEventsWanted();
+    return keyspaceEventsWanted() & ~NOTIFY_REPLACEMENTS;
 }
 
 int vmPublishMessage(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *channel,

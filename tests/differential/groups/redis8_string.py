@@ -1,8 +1,9 @@
-"""redis8_string.py - what Redis 8 has for strings: DIGEST, DELEX and SET with conditions (8.4), BITOP DIFF, DIFF1, ANDOR and ONE (8.2).
+"""redis8_string.py - what Redis 8 has for strings: DIGEST, DELEX and SET with conditions, MSETEX (8.4), BITOP DIFF, DIFF1, ANDOR and ONE (8.2).
 Keys q0..q3.
 
 Redis has messages of its own for DELEX of what is no string and for a wrong word after DELEX, accepts a second condition after IFNE,
-IFDEQ and IFDNE, and sends two replies to SET with GET and a digest of a wrong length; that is left out.
+IFDEQ and IFDNE, and sends two replies to SET with GET and a digest of a wrong length; that is left out, and so are wrong numbers of keys
+of MSETEX, where 9.1 has other messages.
 """
 from compare import TIME
 from stream import Command
@@ -51,6 +52,16 @@ def bitop(p):
     return [Command(b"BITOP", op, to, *keys, fixed=True), Command(b"GET", to, fixed=True)]
 
 
+def msetex(p):
+    """Not with a time in the past: Redis removes the keys at once, Valkey when they are looked at."""
+    keys = [key(p) for _ in range(p.randint(1, 4))]
+    options = p.maybe(0.4, p.token(b"NX", b"XX")) + p.maybe(0.03, p.token(b"GET", b"PERSIST", b"IFDEQ"))
+    options += p.maybe(0.5, *p.choice([[b"EX", p.ttl_s()], [b"PX", p.ttl_ms()], [b"EXAT", p.at_s()], [b"PXAT", p.at_ms()], [b"EX", b"0"], [b"EX", b"x"],
+                                       [b"KEEPTTL"]]))
+    return [Command(b"MSETEX", len(keys), *[x for k in keys for x in (k, p.choice(TEXTS))], *options, fixed=True),
+            *p.maybe(0.2, Command(b"EXPIRETIME", keys[0], how=TIME, fixed=True))]
+
+
 def fill(p):
     """Bytes of all kinds. No size that is embstr here and raw in Redis."""
     size = p.choice([1, 2, 3, 7, 8, 9, 31, 120, 300, 8191, 8192, 8193, 20000])
@@ -58,7 +69,7 @@ def fill(p):
 
 
 COMMANDS = [
-    (10, set_), (5, lambda p: Command(b"DELEX", key(p), *condition(p), fixed=True)), (3, bitop), (3, fill),
+    (10, set_), (5, lambda p: Command(b"DELEX", key(p), *condition(p), fixed=True)), (3, bitop), (3, fill), (2, msetex),
     (1, lambda p: Command(b"DELEX", p.choice([key(p), b"list"]), fixed=True)), (4, lambda p: Command(b"DIGEST", p.choice([key(p), key(p), b"list"]), fixed=True)),
     (1, lambda p: Command(b"DELEX", key(p), p.token(b"IFEQ", b"IFNE"), *p.choice([[], [b"a", b"b"]]), fixed=True)),
     (4, lambda p: Command(b"SET", key(p), p.choice(TEXTS), fixed=True)), (3, lambda p: Command(b"GET", key(p), fixed=True)),

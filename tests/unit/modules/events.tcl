@@ -356,6 +356,20 @@ beside_modules {events} {overrides {save {}}} {
         both_log
         both events.unwatch 3 2 10
     }
+
+    test {modules do not get the events of overwritten keys, which Valkey does not have} {
+        fresh
+        r [at ours] config set notify-keyspace-events Eoc
+        assert_equal 2 [r [at ours] events.classes]
+        r [at ours] config set notify-keyspace-events AEoc
+        r [at ours] events.listen -1
+        r [at ours] rpush replaced a
+        r [at ours] set replaced v
+        r [at ours] set replaced w
+        set events [lmap event [r [at ours] events.log] { lindex $event 0 }]
+        assert_equal {new rpush set} [lsort -unique $events]
+        r [at ours] config set notify-keyspace-events ""
+    }
 }
 
 foreach kind {ours valkey} {
