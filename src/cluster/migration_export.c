@@ -136,6 +136,7 @@ static void migrationExportSubscribe(bool on) {
     sinks += on ? 1 : -1;
     if (on && sinks == 1) propagateAddSink(migrationExportSink, SINK_DESCRIBED);
     if (!on && sinks == 0) propagateRemoveSink(migrationExportSink);
+    propagate_old_readers += on ? 1 : -1; /* the target may be of version 9.0 */
 }
 
 static int64_t migrationExportTimeoutMs(void) {
@@ -394,6 +395,7 @@ static int migrationExportChildRun(void *priv) {
     } else {
         rioWriterInit(&w, rioSinkFile, &file);
     }
+    w.version = RDB_VERSION_EXPIRING; /* the target may be of version 9.0 */
     for (int i = 0; i < dbCount(); i++) {
         if (keyspaceShownSize(&dbGet(i)->keyspace))
             keys = migrationExportWriteDb(&w, dbGet(i), &task->job->slots, keys);

@@ -34,7 +34,7 @@ static struct {
     unsigned options;
 } sinks[SINKS_MAX];
 static int sink_count, described_sinks, mutes;
-int propagate_sinks, propagate_replica_sinks;
+int propagate_sinks, propagate_replica_sinks, propagate_old_readers;
 struct propagationUnit propagation;
 static uint64_t sent_bytes;  /* bytes passed to sinks */
 static int selected_db = -1; /* database of the last SELECT among them; -1: there is none */

@@ -75,6 +75,25 @@ static const struct commandArg xtrimArgs_trim[] = {
     {0},
 };
 
+static const struct commandArg xaddArgs_idmp_auto[] = {
+    {.name = "idmpauto-token", .type = ARG_PURE_TOKEN, .token = "IDMPAUTO"},
+    {.name = "pid", .type = ARG_STRING},
+    {0},
+};
+
+static const struct commandArg xaddArgs_idmp_given[] = {
+    {.name = "idmp-token", .type = ARG_PURE_TOKEN, .token = "IDMP"},
+    {.name = "pid", .type = ARG_STRING},
+    {.name = "iid", .type = ARG_STRING},
+    {0},
+};
+
+static const struct commandArg xaddArgs_idmp[] = {
+    {.name = "idmpauto-with-pid", .type = ARG_BLOCK, .args = xaddArgs_idmp_auto},
+    {.name = "idmp-with-pid-iid", .type = ARG_BLOCK, .args = xaddArgs_idmp_given},
+    {0},
+};
+
 static const struct commandArg xaddArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "nomkstream",
@@ -87,6 +106,7 @@ static const struct commandArg xaddArgs[] = {
      .since = "9.2.0",
      .flags = ARG_OPTIONAL,
      .args = xackdelArgs_mode},
+    {.name = "idmp", .type = ARG_ONEOF, .since = "9.2.0", .flags = ARG_OPTIONAL, .args = xaddArgs_idmp},
     {.name = "trim", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = xaddArgs_trim},
     {.name = "id-selector", .type = ARG_ONEOF, .args = xaddArgs_id_selector},
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = xaddArgs_data},
@@ -343,6 +363,33 @@ static const struct commandArg xsetidArgs[] = {
     {0},
 };
 
+static const struct commandArg xcfgsetArgs_duration[] = {
+    {.name = "idmp-duration-token", .type = ARG_PURE_TOKEN, .token = "IDMP-DURATION"},
+    {.name = "duration", .type = ARG_INTEGER},
+    {0},
+};
+
+static const struct commandArg xcfgsetArgs_maxsize[] = {
+    {.name = "idmp-maxsize-token", .type = ARG_PURE_TOKEN, .token = "IDMP-MAXSIZE"},
+    {.name = "maxsize", .type = ARG_INTEGER},
+    {0},
+};
+
+static const struct commandArg xcfgsetArgs[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 1},
+    {.name = "idmp-duration-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = xcfgsetArgs_duration},
+    {.name = "idmp-maxsize-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = xcfgsetArgs_maxsize},
+    {0},
+};
+
+static const struct commandArg xidmprecordArgs[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 1},
+    {.name = "pid", .type = ARG_STRING},
+    {.name = "iid", .type = ARG_STRING},
+    {.name = "stream-id", .type = ARG_STRING},
+    {0},
+};
+
 const struct commandSpec commandsStream[] = {
     {.name = "xack",
      .summary = "Mark entries as processed by a group.",
@@ -374,7 +421,7 @@ const struct commandSpec commandsStream[] = {
      .group = "stream",
      .history = HISTORY({"6.2.0", "`NOMKSTREAM`, `MINID` and `LIMIT`."},
                         {"7.0.0", "An ID of which only the time is given, `<ms>-*`."},
-                        {"9.2.0", "`KEEPREF`, `DELREF` and `ACKED`."}),
+                        {"9.2.0", "`KEEPREF`, `DELREF`, `ACKED`, `IDMP` and `IDMPAUTO`."}),
      .proc = xaddCommand,
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
@@ -395,6 +442,17 @@ const struct commandSpec commandsStream[] = {
      .tips = TIPS("nondeterministic_output"),
      KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = xautoclaimArgs},
+    {.name = "xcfgset",
+     .summary = "Set how long a stream remembers the entries of its producers, and how many of each.",
+     .complexity = "O(1), plus the records that are dropped",
+     .since = "9.2.0",
+     .group = "stream",
+     .proc = xcfgsetCommand,
+     .arity = -2,
+     .flags = CMD_WRITE | CMD_FAST,
+     .acl = ACL_STREAM,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = xcfgsetArgs},
     {.name = "xclaim",
      .summary = "Claim the given pending entries.",
      .complexity = "O(n) in the number of IDs given",
@@ -437,6 +495,17 @@ const struct commandSpec commandsStream[] = {
      .group = "stream",
      .arity = -2,
      .subcommands = xgroupSubcommands},
+    {.name = "xidmprecord",
+     .summary = "Record which entry a producer's id stands for; for files and replicas.",
+     .complexity = "O(1)",
+     .since = "9.2.0",
+     .group = "stream",
+     .proc = xidmprecordCommand,
+     .arity = 5,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
+     .acl = ACL_STREAM,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = xidmprecordArgs},
     {.name = "xinfo",
      .summary = "Commands that describe streams.",
      .complexity = "Depends on the subcommand",

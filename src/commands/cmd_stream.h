@@ -6,10 +6,10 @@
 
 extern const struct commandSpec commandsStream[];
 
-commandProc xackCommand, xackdelCommand, xaddCommand, xautoclaimCommand, xclaimCommand, xdelCommand,
-    xdelexCommand, xgroupCreateCommand, xgroupCreateconsumerCommand, xgroupDelconsumerCommand,
-    xgroupDestroyCommand, xgroupHelpCommand, xgroupSetidCommand, xinfoConsumersCommand, xinfoGroupsCommand,
-    xinfoHelpCommand, xinfoStreamCommand, xlenCommand, xpendingCommand, xrangeCommand, xreadCommand,
-    xreadgroupCommand, xrevrangeCommand, xsetidCommand, xtrimCommand;
+commandProc xackCommand, xackdelCommand, xaddCommand, xautoclaimCommand, xcfgsetCommand, xclaimCommand,
+    xdelCommand, xdelexCommand, xgroupCreateCommand, xgroupCreateconsumerCommand, xgroupDelconsumerCommand,
+    xgroupDestroyCommand, xgroupHelpCommand, xgroupSetidCommand, xidmprecordCommand, xinfoConsumersCommand,
+    xinfoGroupsCommand, xinfoHelpCommand, xinfoStreamCommand, xlenCommand, xpendingCommand, xrangeCommand,
+    xreadCommand, xreadgroupCommand, xrevrangeCommand, xsetidCommand, xtrimCommand;
 
 commandGetKeys xreadGetKeys;

@@ -26,8 +26,9 @@ void (*history_new_block)(void);
 int history_primary_db = -1;
 
 static int64_t backlog_size;
-static bool is_sink;  /* historySink is registered */
-static uint64_t base; /* of a primary: offset - propagateOffset(), modulo 2^64 */
+static bool is_sink;        /* historySink is registered */
+static bool has_old_reader; /* historyNoteOldReader */
+static uint64_t base;       /* of a primary: offset - propagateOffset(), modulo 2^64 */
 
 static void historyClearSecondId(void) {
     memset(history.id2, '0', REPL_ID_LEN);
@@ -93,9 +94,16 @@ void historyCreateBacklog(bool keep_id) {
     historyOnRole(roleIsReplica());
 }
 
+void historyNoteOldReader(void) {
+    propagate_old_readers += !has_old_reader;
+    has_old_reader = true;
+}
+
 void historyFreeBacklog(void) {
     serverAssert(history.backlog);
     historySetSink(false);
+    propagate_old_readers -= has_old_reader;
+    has_old_reader = false;
     history.backlog = false;
     chainRestart(&history.chain, historyOffset());
     historyTakeNewId();

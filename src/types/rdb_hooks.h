@@ -45,7 +45,7 @@ RDB_HOOKS(zset);
 
 #define STREAM_RDB_TYPES                                                                                     \
     (RDB_BIT(RDB_TYPE_STREAM_LISTPACKS) | RDB_BIT(RDB_TYPE_STREAM_LISTPACKS_2) |                             \
-     RDB_BIT(RDB_TYPE_STREAM_LISTPACKS_3))
+     RDB_BIT(RDB_TYPE_STREAM_LISTPACKS_3) | RDB_BIT(RDB_TYPE_STREAM_LISTPACKS_4))
 RDB_HOOKS(stream);
 
 #define PATH_HASH_RDB_TYPES RDB_BIT(RDB_TYPE_PATH_HASH)

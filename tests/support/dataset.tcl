@@ -30,6 +30,7 @@ proc dataset_more {c type key} {
         stream {
             set info [$c xinfo stream $key full count 0]
             set more [dataset_pick $info {length last-generated-id max-deleted-entry-id entries-added recorded-first-entry-id}]
+            if {[dict exists $info idmp-duration]} { lappend more [dataset_pick $info {idmp-duration idmp-maxsize pids-tracked iids-tracked}] }
             foreach group [lsort [dict get $info groups]] {
                 lappend more [dataset_pick $group {name last-delivered-id entries-read}]
                 # {id consumer milliseconds deliveries} of each; the times as times, not as how long ago.

@@ -8,6 +8,7 @@ namespace eval since_9_1 {
         bitop delex digest exec hotkeys {hotkeys|get} {hotkeys|help} {hotkeys|reset} {hotkeys|start} {hotkeys|stop} increx move
         phcard phdel phdelprefix phexists phget phgetall phlongest phmget phmset phprefixes phscan phset
         {script|load} set sismember xackdel xadd xdelex xtrim
+        {script|load} set sismember xackdel xadd xcfgset xdelex xidmprecord
         zrange zrangebylex zrangebyscore zrevrange zrevrangebylex zrevrangebyscore
     }
     # Leaves the names of these commands out of a list.

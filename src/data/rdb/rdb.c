@@ -482,7 +482,8 @@ sds rdbDump(const struct object *o) {
     rdbWriteValue(&w, o);
     rioFlush(&w);
     rioWriterFree(&w);
-    return rdbDumpSeal(out, rdbTypeVersion(type));
+    bool for_redis = type == RDB_TYPE_STREAM_LISTPACKS_4; /* Redis 8.6 reads the payload, too */
+    return rdbDumpSeal(out, for_redis ? RDB_VERSION_REDIS_86 : rdbTypeVersion(type));
 }
 
 bool rdbDumpValid(struct str payload, struct str *body, int *version) {

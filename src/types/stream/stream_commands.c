@@ -132,7 +132,8 @@ struct addArgs {
     bool limit_given;
     struct streamID id;
     enum delexMode mode;
-    int id_at, threshold_at, mode_at; /* indexes of arguments; 0: no trimming, no mode given */
+    /* Indexes of arguments. 0: no trimming; no mode, neither IDMP nor IDMPAUTO are given. */
+    int id_at, threshold_at, mode_at, idmp_at;
 };
 
 /* Parses MAXLEN or MINID at argv[i], with its threshold; moves *i to the last argument used. Returns false
@@ -208,8 +209,16 @@ static bool streamParseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
             a->mode_at = i;
         } else if (xadd && strIs(opt, "nomkstream")) {
             a->nomkstream = true;
+        } else if (xadd && ((strIs(opt, "idmp") && i + 2 < c->argc) || (strIs(opt, "idmpauto") && more))) {
+            int last = idmpCheckOption(c, i, a->idmp_at);
+            if (!last) return false;
+            a->idmp_at = i;
+            i = last;
         } else if (xadd) {
             if (!streamParseNewID(c, opt, a)) return false;
+            if (a->idmp_at && !a->auto_id && !callReplays())
+                return replyError(c,
+                                  "ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs");
             break;
         } else
             return replySyntaxError(c);
@@ -250,17 +259,19 @@ static struct str streamExactThreshold(const struct stream *s, const struct stre
     return streamIDText(s->length ? s->first_id : t->minid, text);
 }
 
-/* Copies the options to argv[2] and on as they came, with approximate ones made exact. LIMIT is dropped: with
- * "=" only a loader accepts it. The mode is dropped as well: the exact trim does the same without it. */
+/* Copies the options of trimming to argv[n] and on as they came, with approximate ones made exact. LIMIT is
+ * dropped: with "=" only a loader accepts it. The mode is dropped as well: the exact trim does the same
+ * without it. Returns the number of words in argv. */
 static int streamExactOptions(struct client *c, const struct addArgs *a, const struct stream *s,
-                              struct str *argv, char *threshold) {
-    int n = 2;
+                              struct str *argv, int n, char *threshold) {
     for (int i = 2; i < a->id_at; i++) {
         if (i == a->mode_at) continue;
         if (a->trim.approximate && strIs(c->argv[i], "limit"))
             i++;
         else if ((a->trim.approximate || a->mode_at) && i == a->threshold_at)
             argv[n++] = streamExactThreshold(s, &a->trim, threshold);
+        else if (i == a->idmp_at)
+            i += idmpOptionWords(c, i) - 1;
         else
             argv[n++] = streamIsChar(c->argv[i], '~') ? STR("=") : c->argv[i];
     }
@@ -269,11 +280,13 @@ static int streamExactOptions(struct client *c, const struct addArgs *a, const s
 
 static void streamPropagateAdd(struct client *c, const struct addArgs *a, const struct stream *s,
                                struct streamID id, bool trimmed_apart) {
-    if (!(a->auto_id || a->auto_seq || a->trim.approximate || a->mode_at)) return;
+    if (!(a->auto_id || a->auto_seq || a->trim.approximate || a->mode_at || a->idmp_at)) return;
     struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
     char id_text[STREAM_ID_TEXT], threshold[STREAM_ID_TEXT];
     memcpy(argv, c->argv, 2 * sizeof *argv);
-    int n = trimmed_apart ? 2 : streamExactOptions(c, a, s, argv, threshold);
+    int n = 2, idmp_words = a->idmp_at && propagateReadersAreNew() ? idmpOptionWords(c, a->idmp_at) : 0;
+    for (int i = 0; i < idmp_words; i++) argv[n++] = c->argv[a->idmp_at + i];
+    if (!trimmed_apart) n = streamExactOptions(c, a, s, argv, n, threshold);
     argv[n++] = streamIDText(id, id_text);
     for (int i = a->id_at + 1; i < c->argc; i++) argv[n++] = c->argv[i];
     propagateRewrite(c, n, argv);
@@ -297,14 +310,14 @@ static void streamTrimAfterAdd(struct client *c, const struct addArgs *a, struct
     if (trim.call) streamDelexEndTrim(&trim);
 }
 
-static void streamAddEntry(struct client *c, const struct addArgs *a, struct stream *s, struct streamID id) {
+/* Returns false after an error reply. */
+static bool streamAddEntry(struct client *c, const struct addArgs *a, struct stream *s, struct streamID id) {
     struct str key = c->argv[1];
     bool made = !s;
     if (made) s = streamNew();
     if (!streamAppend(s, id, c->argv + a->id_at + 1, (size_t)(c->argc - a->id_at - 1) / 2)) {
         if (made) streamFree(s);
-        replyError(c, "ERR Elements are too large to be stored");
-        return;
+        return replyError(c, "ERR Elements are too large to be stored");
     }
     if (made) dbAdd(c->db, key, streamValue(s));
     replyStreamID(c, id);
@@ -314,6 +327,19 @@ static void streamAddEntry(struct client *c, const struct addArgs *a, struct str
     else if (propagateWanted())
         streamPropagateAdd(c, a, s, id, false);
     if (!made) signalKeyReady(c->db, key);
+    return true;
+}
+
+/* A primary chooses the ID of each entry that it adds. If it asks for one, the entry is a duplicate. */
+static void streamAddIdempotent(struct client *c, const struct addArgs *a, struct stream *s) {
+    struct idmpArgs idmp;
+    struct streamID id;
+    idmpReadOption(c, a->idmp_at, a->id_at + 1, &idmp);
+    if (a->auto_id && idmpReplyDuplicate(c, &idmp)) return;
+    if (a->auto_id && callReplays())
+        replyNull(c);
+    else if (streamCheckNewID(c, a, s, &id) && streamAddEntry(c, a, s, id))
+        idmpRemember(c, &idmp, id);
 }
 
 void xaddCommand(struct client *c) {
@@ -335,7 +361,10 @@ void xaddCommand(struct client *c) {
         replyNull(c);
         return;
     }
-    if (streamCheckNewID(c, &a, s, &id)) streamAddEntry(c, &a, s, id);
+    if (a.idmp_at)
+        streamAddIdempotent(c, &a, s);
+    else if (streamCheckNewID(c, &a, s, &id))
+        streamAddEntry(c, &a, s, id);
 }
 
 /* ---- Ranges ---- */

@@ -4,6 +4,7 @@
 
 #include "client/client.h"
 #include "types/stream/stream.h"
+#include "types/stream/stream_idmp.h"
 
 static inline bool streamIsChar(struct str arg, char ch) {
     return arg.len == 1 && arg.ptr[0] == ch;
@@ -49,6 +50,23 @@ struct delexTrim {
 struct delexTrim streamDelexTrim(struct client *c, struct stream *s, const struct streamTrim *t,
                                  enum delexMode mode);
 void streamDelexEndTrim(struct delexTrim *trim);
+
+/* ---- Idempotence: IDMP and IDMPAUTO of XADD (stream_idmp_commands.c) ---- */
+struct idmpArgs {
+    struct str pid, iid;
+    char auto_iid[IDMP_AUTO_BYTES];
+};
+/* Checks the option at argv[at]; an earlier one was at `before` (0: none). Returns its last word, or 0 after
+ * an error reply. */
+int idmpCheckOption(struct client *c, int at, int before);
+/* Returns how many words the option at argv[at] has. */
+int idmpOptionWords(const struct client *c, int at);
+/* Takes the option at argv[at] over, for the entry whose fields and values begin at argv[pairs_at]. */
+void idmpReadOption(const struct client *c, int at, int pairs_at, struct idmpArgs *a);
+/* If the entry was added before, replies its ID and returns true. */
+bool idmpReplyDuplicate(struct client *c, const struct idmpArgs *a);
+/* Records an entry that was added to the stream argv[1]. */
+void idmpRemember(struct client *c, const struct idmpArgs *a, struct streamID id);
 
 /* ---- Groups, for commands (stream_group_commands.c) ---- */
 /* Finds the consumer or creates it, with event and propagation. */

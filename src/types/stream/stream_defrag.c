@@ -4,18 +4,20 @@
  *     at[0]       what        at[1], at[2]: the last ID that was done
  *     0           the stream itself and the tree of its nodes
  *     1           the tree of groups, and the groups
- *     2 + i       the i-th group by name: its pending entries, with their pointers in their consumers' trees;
+ *     2           idempotence records; at[1] is a cursor over the producers
+ *     3 + i       the i-th group by name: its pending entries, with their pointers in their consumers' trees;
  *                 at the end its consumers
  *
  * There usually are few groups. When one is added or dropped meanwhile, another one is done twice or
  * not at all. */
 #include "types/defrag_hooks.h"
 #include "types/stream/stream.h"
+#include "types/stream/stream_idmp.h"
 
 #define KEYS_PER_CALL 128
 #define MANY_PENDING  1000 /* each of them has a pointer to its consumer that would change */
 
-enum { IN_NODES, IN_GROUPS, IN_PENDING };
+enum { IN_NODES, IN_GROUPS, IN_RECORDS, IN_PENDING };
 
 /* ---- Trees by ID, in pieces ---- */
 
@@ -94,6 +96,7 @@ static void *streamDefragMoveConsumer(void *priv, struct str key, void *value) {
 static bool streamDefragMoveNodes(struct object *o, struct defragCursor *at) {
     if (!at->at[1] && !at->at[2]) {
         defragContainer(o);
+        if (idmpOpen(o) && listLinked(&idmpOpen(o)->node)) listNodeMoved(&idmpOpen(o)->node);
         defragPointer(&streamOpen(o)->tail);
     }
     return streamDefragMovePiece(&streamOpen(o)->nodes, at, streamDefragMoveValue);
@@ -125,7 +128,11 @@ bool streamDefrag(struct db *db, struct object *o, struct defragCursor *at) {
         s = streamOpen(o);
         raxMove(&s->groups, "^", STR(""), SIZE_MAX, defragMove, streamDefragMoveValue, NULL);
         streamDefragNextStage(at);
-        return s->groups.size > 0;
+        return s->groups.size > 0 || idmpOpen(o);
+    case IN_RECORDS:
+        if (idmpOpen(o)) at->at[1] = idmpMove(idmpOpen(o), at->at[1], defragMove, NULL);
+        if (!idmpOpen(o) || !at->at[1]) streamDefragNextStage(at);
+        return at->at[0] == IN_RECORDS || streamOpen(o)->groups.size > 0;
     default: return streamDefragMoveGroup(streamOpen(o), at->at[0] - IN_PENDING, at);
     }
 }

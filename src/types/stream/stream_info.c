@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "client/reply.h"
 #include "command/command.h"
+#include "command/lookup.h"
 #include "commands/cmd_stream.h"
 #include "data/keyspace/db.h"
 #include "types/stream/stream_commands.h"
@@ -45,8 +46,13 @@ static void streamInfoProgressFields(struct client *c, struct stream *s, const s
 /* ---- XINFO STREAM ---- */
 
 #define COMMON_FIELDS 7
+#define IDMP_FIELDS   6
 
-static void streamInfoCommonFields(struct client *c, const struct stream *s) {
+/* Begins a map of so many fields with those that are common; those of idempotence are added for streams that
+ * use it. */
+static void streamInfoBegin(struct client *c, const struct stream *s, const struct idmpStream *x,
+                            int64_t others) {
+    replyMapLen(c, COMMON_FIELDS + (x ? IDMP_FIELDS : 0) + others);
     size_t nodes = streamNodes(s);
     streamInfoField(c, "length", (int64_t)s->length);
     streamInfoField(c, "radix-tree-keys", (int64_t)nodes);
@@ -55,6 +61,13 @@ static void streamInfoCommonFields(struct client *c, const struct stream *s) {
     streamInfoIdField(c, "max-deleted-entry-id", s->max_deleted_id);
     streamInfoField(c, "entries-added", (int64_t)s->entries_added);
     streamInfoIdField(c, "recorded-first-entry-id", s->first_id);
+    if (!x) return;
+    streamInfoField(c, "idmp-duration", x->duration_s);
+    streamInfoField(c, "idmp-maxsize", x->maxsize);
+    streamInfoField(c, "pids-tracked", (int64_t)idmpProducers(x));
+    streamInfoField(c, "iids-tracked", (int64_t)x->count);
+    streamInfoField(c, "iids-added", (int64_t)x->added);
+    streamInfoField(c, "iids-duplicates", (int64_t)x->duplicates);
 }
 
 static void streamInfoEdgeEntry(struct client *c, struct stream *s, const char *name, bool last) {
@@ -68,9 +81,8 @@ static void streamInfoEdgeEntry(struct client *c, struct stream *s, const char *
     streamStop(&it);
 }
 
-static void streamInfoReplySummary(struct client *c, struct stream *s) {
-    replyMapLen(c, COMMON_FIELDS + 3);
-    streamInfoCommonFields(c, s);
+static void streamInfoReplySummary(struct client *c, struct stream *s, const struct idmpStream *x) {
+    streamInfoBegin(c, s, x, 3);
     streamInfoField(c, "groups", (int64_t)s->groups.size);
     streamInfoEdgeEntry(c, s, "first-entry", false);
     streamInfoEdgeEntry(c, s, "last-entry", true);
@@ -135,9 +147,9 @@ static void streamInfoFullGroups(struct client *c, struct stream *s, int64_t cou
     raxStop(&it);
 }
 
-static void streamInfoReplyFull(struct client *c, struct stream *s, int64_t count) {
-    replyMapLen(c, COMMON_FIELDS + 2);
-    streamInfoCommonFields(c, s);
+static void streamInfoReplyFull(struct client *c, struct stream *s, const struct idmpStream *x,
+                                int64_t count) {
+    streamInfoBegin(c, s, x, 2);
     replyBulkCstr(c, "entries");
     replyStreamRange(c, s, STREAM_ID_MIN, STREAM_ID_MAX, false, count);
     streamInfoFullGroups(c, s, count);
@@ -146,8 +158,14 @@ static void streamInfoReplyFull(struct client *c, struct stream *s, int64_t coun
 void xinfoStreamCommand(struct client *c) {
     int64_t count = FULL_COUNT;
     bool full = c->argc > 3;
-    struct stream *s = streamInfoStream(c);
-    if (!s) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[2], OBJ_STREAM, &o)) return;
+    if (!o) {
+        replyError(c, err_nosuchkey);
+        return;
+    }
+    struct stream *s = streamOpen(o);
+    const struct idmpStream *x = idmpOpen(o);
     if (full && (!strIs(c->argv[3], "full") || (c->argc != 4 && c->argc != 6))) {
         replySubcommandError(c);
         return;
@@ -161,9 +179,9 @@ void xinfoStreamCommand(struct client *c) {
         if (count < 0) count = FULL_COUNT;
     }
     if (full)
-        streamInfoReplyFull(c, s, count);
+        streamInfoReplyFull(c, s, x, count);
     else
-        streamInfoReplySummary(c, s);
+        streamInfoReplySummary(c, s, x);
 }
 
 /* ---- XINFO GROUPS, CONSUMERS, HELP ---- */

@@ -9,12 +9,20 @@
  *         number of consumers, then each:
  *             name | seen: ms | (3: active: ms)
  *             number of pending entries, then each:  ID: 16 bytes
+ *     (4: duration: s | maximal number of records of a producer
+ *         number of producers, then each:
+ *             name
+ *             number of records, then each:  id | ID of the entry
+ *         records ever added | duplicates ever found)
  *
- * IDs without a note are two numbers. Fields after "2:" and "3:" exist since these versions of the format. */
+ * IDs without a note are two numbers. Fields after "2:", "3:" and "4:" exist since these versions of the
+ * format. Only streams that have idempotence records, or limits of their own for them, are written in
+ * version 4. */
 #include "base/zmalloc.h"
 #include "data/rdb/rewrite.h"
 #include "types/rdb_hooks.h"
 #include "types/stream/stream.h"
+#include "types/stream/stream_idmp.h"
 #include "types/stream/stream_node.h"
 #include "types/types.h"
 
@@ -23,9 +31,13 @@
 #define GROUP_MIN    5
 #define NACK_MIN     (KEY_BYTES + 9)
 #define CONSUMER_MIN 10 /* minimal bytes of a consumer */
+#define PRODUCER_MIN 3
+#define RECORD_MIN   4
 
 uint8_t streamRdbType(const struct object *o, int version) {
-    (void)o;
+    const struct idmpStream *x = idmpOpen(o);
+    if (x && idmpHasState(x) && rdbVersionHas(version, RDB_TYPE_STREAM_LISTPACKS_4))
+        return RDB_TYPE_STREAM_LISTPACKS_4;
     return rdbIsForRedis7(version) ? RDB_TYPE_STREAM_LISTPACKS_2 : RDB_TYPE_STREAM_LISTPACKS_3;
 }
 
@@ -90,6 +102,28 @@ static void streamRdbWriteGroup(struct rioWriter *w, struct str name, const stru
     raxStop(&it);
 }
 
+static void streamRdbWriteProducer(struct rioWriter *w, const struct idmpProducer *p) {
+    rdbWriteString(w, idmpName(p));
+    rdbWriteLen(w, p->count);
+    for (const struct idmpRecord *r = p->oldest; r; r = r->next) {
+        rdbWriteString(w, idmpIid(r));
+        streamRdbWriteID(w, r->entry);
+    }
+}
+
+static void streamRdbWriteRecords(struct rioWriter *w, struct idmpStream *x) {
+    struct hashtableIterator it;
+    void *producer;
+    rdbWriteLen(w, (uint64_t)x->duration_s);
+    rdbWriteLen(w, (uint64_t)x->maxsize);
+    rdbWriteLen(w, idmpProducers(x));
+    hashtableInitIterator(&it, &x->producers, false);
+    while (hashtableNext(&it, &producer)) streamRdbWriteProducer(w, producer);
+    hashtableStopIterator(&it);
+    rdbWriteLen(w, x->added);
+    rdbWriteLen(w, x->duplicates);
+}
+
 void streamRdbSave(struct rioWriter *w, const struct object *o) {
     struct stream *s = streamOpen(o);
     struct raxIterator it;
@@ -104,6 +138,7 @@ void streamRdbSave(struct rioWriter *w, const struct object *o) {
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
         streamRdbWriteGroup(w, it.key, it.value);
     raxStop(&it);
+    if (streamRdbType(o, w->version) == RDB_TYPE_STREAM_LISTPACKS_4) streamRdbWriteRecords(w, idmpOpen(o));
 }
 
 /* ---- Loading ---- */
@@ -224,7 +259,7 @@ static bool streamRdbLoadGroup(struct rdbReader *r, struct stream *s, uint8_t rd
         g->entries_read = (int64_t)(s->entries_added - (uint64_t)lag);
     if (!streamRdbLoadPending(r, g) || !rdbReadCount(r, CONSUMER_MIN, &n)) return false;
     for (; n; n--)
-        if (!streamRdbLoadConsumer(r, g, rdb_type == RDB_TYPE_STREAM_LISTPACKS_3, &claimed)) return false;
+        if (!streamRdbLoadConsumer(r, g, rdb_type >= RDB_TYPE_STREAM_LISTPACKS_3, &claimed)) return false;
     return claimed == g->pending.size || rioFail(&r->io, "an entry is pending for no consumer");
 }
 
@@ -240,15 +275,68 @@ static bool streamRdbLoadStream(struct rdbReader *r, uint8_t rdb_type, struct st
     return true;
 }
 
+/* ---- Loading idempotence records ---- */
+
+static bool streamRdbLoadLimits(struct rdbReader *r, struct idmpStream *x) {
+    uint64_t duration_s, maxsize;
+    if (!rdbReadLen(r, &duration_s) || !rdbReadLen(r, &maxsize)) return false;
+    if (!duration_s || duration_s > IDMP_DURATION_MAX_S || !maxsize || maxsize > IDMP_MAXSIZE_MAX)
+        return rioFail(&r->io, "limits of a stream's idempotence that no server has");
+    idmpConfigure(x, (int64_t)duration_s, (int64_t)maxsize);
+    return true;
+}
+
+static bool streamRdbLoadRecord(struct rdbReader *r, struct idmpStream *x, struct str pid) {
+    struct rdbHeld iid = {.own = NULL};
+    struct streamID entry;
+    bool ok = rdbReadHeld(r, &iid) && streamRdbReadID(r, &entry);
+    if (ok && (!iid.s.len || idmpFind(x, pid, iid.s)))
+        ok = rioFail(&r->io, "a producer of a stream has an id twice, or an empty one");
+    if (ok) idmpAdd(x, pid, iid.s, entry);
+    rdbHeldFree(&iid);
+    return ok;
+}
+
+static bool streamRdbLoadProducer(struct rdbReader *r, struct idmpStream *x) {
+    struct rdbHeld pid = {.own = NULL};
+    uint64_t n = 0;
+    bool ok = rdbReadHeld(r, &pid) && rdbReadCount(r, RECORD_MIN, &n);
+    if (ok && (!pid.s.len || n > (uint64_t)x->maxsize))
+        ok = rioFail(&r->io, "a producer of a stream has no name, or too many records");
+    for (; ok && n; n--) ok = streamRdbLoadRecord(r, x, pid.s);
+    rdbHeldFree(&pid);
+    return ok;
+}
+
+static bool streamRdbLoadRecords(struct rdbReader *r, struct idmpStream *x) {
+    uint64_t n;
+    if (!streamRdbLoadLimits(r, x) || !rdbReadCount(r, PRODUCER_MIN, &n)) return false;
+    for (; n; n--)
+        if (!streamRdbLoadProducer(r, x)) return false;
+    idmpSort(x);
+    return rdbReadLen(r, &x->added) && rdbReadLen(r, &x->duplicates);
+}
+
+/* Redis 8.6 writes all its streams in version 4. Most have nothing but its default limits; these stay plain
+ * when the limits are ours, too. */
+static bool streamRdbLoadVersion4(struct rdbReader *r, struct stream *s, struct value *v) {
+    struct idmpStream *x = idmpFromPlain(s);
+    *v = idmpValue(x);
+    if (!streamRdbLoadRecords(r, x)) return false;
+    if (!idmpHasState(x) && !x->added && !x->duplicates) *v = streamValue(idmpToPlain(x));
+    return true;
+}
+
 /* A stream without entries is a valid value. */
 enum rdbLoaded streamRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
     struct stream *s = streamNew();
-    if (!streamRdbLoadStream(r, rdb_type, s)) {
-        streamFree(s);
-        return RDB_FAILED;
-    }
     *v = streamValue(s);
-    return RDB_LOADED;
+    if (streamRdbLoadStream(r, rdb_type, s) &&
+        (rdb_type != RDB_TYPE_STREAM_LISTPACKS_4 || streamRdbLoadVersion4(r, s, v)))
+        return RDB_LOADED;
+    if (v->encoding == STREAM_ENCODING_IDMP) idmpFreeRecords(v->ptr);
+    streamFree(v->ptr);
+    return RDB_FAILED;
 }
 
 /* ---- Rewriting ---- */
@@ -384,6 +472,21 @@ static void streamRdbRewriteGroup(struct rioWriter *w, struct str key, struct st
     raxStop(&it);
 }
 
+/* A server before 9.2 (w->version) knows nothing of idempotence. */
+static void streamRdbRewriteRecords(struct rioWriter *w, struct str key, const struct idmpStream *x) {
+    if (!rdbVersionHas(w->version, RDB_TYPE_STREAM_LISTPACKS_4)) return;
+    rewriteCommand(w, 6);
+    rewriteArgs(w, STR("XCFGSET"), key, STR("IDMP-DURATION"));
+    rewriteArgInt(w, x->duration_s);
+    rewriteArg(w, STR("IDMP-MAXSIZE"));
+    rewriteArgInt(w, x->maxsize);
+    for (const struct idmpRecord *r = x->oldest; r; r = r->newer) {
+        rewriteCommand(w, 5);
+        rewriteArgs(w, STR("XIDMPRECORD"), key, idmpName(r->producer), idmpIid(r));
+        streamRdbRewriteID(w, r->entry);
+    }
+}
+
 /* The counters come last, as adding and removing changes them. */
 void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     struct stream *s = streamOpen(o);
@@ -402,4 +505,5 @@ void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *
     streamRdbRemovePlaceholders(w, key, s, &missing);
     streamRdbRewriteCounters(w, key, s);
     raxDestroy(&missing, NULL);
+    if (idmpOpen(o) && idmpHasState(idmpOpen(o))) streamRdbRewriteRecords(w, key, idmpOpen(o));
 }

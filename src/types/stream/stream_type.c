@@ -9,6 +9,7 @@
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/stream/stream.h"
+#include "types/stream/stream_idmp.h"
 #include "types/types.h"
 
 static const char *streamHookEncodingName(const struct object *o) {
@@ -17,6 +18,7 @@ static const char *streamHookEncodingName(const struct object *o) {
 }
 
 static void streamHookFree(struct value v) {
+    if (v.encoding == STREAM_ENCODING_IDMP) idmpFreeRecords(v.ptr);
     streamFree(v.ptr);
 }
 
@@ -32,7 +34,8 @@ static size_t streamHookFreeEffort(const struct object *o) {
         effort += s->groups.size * (1 + g->pending.size + g->consumers.size);
         raxStop(&it);
     }
-    return effort;
+    const struct idmpStream *x = idmpOpen(o);
+    return effort + (x ? x->count + idmpProducers(x) : 0);
 }
 
 static size_t streamTypeNodesMemory(struct stream *s, size_t samples) {
@@ -69,11 +72,13 @@ static size_t streamTypeMemory(const struct object *o, size_t samples) {
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
         bytes += streamTypeGroupMemory(it.value);
     raxStop(&it);
-    return bytes;
+    const struct idmpStream *x = idmpOpen(o);
+    return bytes + (x ? idmpMemory(x) : 0);
 }
 
 static struct value streamHookCopy(const struct object *o) {
-    return streamValue(streamDup(streamOpen(o)));
+    struct idmpStream *x = idmpOpen(o);
+    return x ? idmpValue(idmpDup(x)) : streamValue(streamDup(streamOpen(o)));
 }
 
 static void streamHookDigest(const struct object *o, uint8_t digest[20]) {
@@ -101,8 +106,12 @@ static const struct objectType stream_type = {
     .memoryUsage = streamTypeMemory,
     .copy = streamHookCopy,
     .digest = streamHookDigest,
+    .onAdded = idmpOnAdded,
+    .onRemoved = idmpOnRemoved,
+    .onAllRemoved = idmpOnAllRemoved,
     .defrag = streamDefrag,
     RDB_HOOK_FIELDS(stream, STREAM_RDB_TYPES),
+    .rdbVersionNeeded = idmpRdbVersionNeeded,
 };
 
 void streamInit(void) {
@@ -113,6 +122,7 @@ void streamInit(void) {
                    INT64_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
+    idmpInit();
     objectTypeRegister(&stream_type);
     commandRegister(commandsStream);
 }

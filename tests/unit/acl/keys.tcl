@@ -109,6 +109,9 @@ start_server {tags {acl external:skip}} {
         {increx X ex 10}                   {RW access update}  no  no
         {xackdel X g ids 1 1}              {RW update}         no  yes
         {xdelex X ids 1 1}                 {RW update}         no  yes
+        {xadd X idmp p i * f v}            {RW update}         no  yes
+        {xcfgset X idmp-maxsize 5}         {RW update}         no  yes
+        {xidmprecord X p i 1-1}            {RW update}         no  yes
         {set X v}                          {OW update}         no  yes
         {set X get}                        {OW update}         no  yes
         {set X v get}                      {RW access update}  no  no

@@ -214,6 +214,13 @@ set effects {
     {pfadd p a; pfadd p b} {pfcount p} 1 {p} {}
     {} {xadd s 1-1 f v} 1 {s} {xadd s}
     {} {xadd s * f v} 1 {s} {xadd s}
+    {} {xadd s idmp p i * f v} 1 {s} {xadd s}
+    {xadd s idmp p i * f v} {xadd s idmp p i * f v} 0 {} {}
+    {xadd s idmpauto p * f v} {xadd s maxlen 0 idmpauto p * f v} 0 {} {}
+    {xadd s 1-1 f v} {xcfgset s idmp-maxsize 5} 1 {} {}
+    {xadd s 1-1 f v; xcfgset s idmp-maxsize 5} {xcfgset s idmp-maxsize 5} 0 {} {}
+    {xadd s 1-1 f v} {xidmprecord s p i 1-1} 1 {} {xadd s}
+    {xadd s 9999999999999-1 f v; xidmprecord s p i 9999999999999-1} {xidmprecord s p i 9999999999999-1} 0 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xadd s 3-1 f v} {xadd s maxlen 1 4-1 f v} 1 {s} {xadd s; xtrim s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xadd s 3-1 f v} {xdel s 1-1 2-1 9-9} 2 {s} {xdel s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xadd s 3-1 f v} {xtrim s maxlen 1} 2 {s} {xtrim s}

@@ -129,6 +129,8 @@ set table [subst {
     shutdown-on-sigint {own {default default save save {nosave force} {nosave force} {safe failover} {safe failover}} {x {save x}}}
     shutdown-on-sigterm {own {default default save save {nosave now} {nosave now}} {x {save x}}}
     stop-writes-on-bgsave-error bool
+    stream-idmp-duration {int 1 86400}
+    stream-idmp-maxsize {int 1 10000}
     stream-node-max-bytes {memory 0}
     stream-node-max-entries {int 0 $long_max}
     supervised immutable

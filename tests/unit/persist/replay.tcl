@@ -377,6 +377,15 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
+    test {replay: idempotence records} {
+        assert_replays {
+            for {set i 0} {$i < 20} {incr i} { r xadd s idmp p [expr {$i % 10}] * f v; r xadd s maxlen ~ 15 idmpauto q * n [expr {$i % 7}] }
+            r xcfgset s idmp-duration 50; r xcfgset s idmp-maxsize 3 idmp-duration 5000; r xadd s idmp p 0 * f v
+            set id [r xadd s * f v]; r xidmprecord s p x $id; r xidmprecord s p x $id; r xidmprecord s q x $id
+            r multi; r xadd s idmp p m * f v; r xadd s idmp p m * f v; r exec
+        }
+    }
+
     test {replay: groups, what is pending in them, and for how long} {
         assert_replays {
             for {set i 1} {$i <= 20} {incr i} { r xadd s $i-1 f $i }
