@@ -160,6 +160,7 @@ GENERATORS = {
     "path": lambda p: p.one("/a", "/a/b", "/new", ""), "query": lambda p: p.one("/a/b/c", "/a", "", "x"), "prefix": lambda p: p.one("/a", "/a/", "", "x"),
     "phscan cursor": lambda p: p.one("0", "1:2f61", "1:", "x"), "max-path-bytes": lambda p: p.one("4", "2", "0", "-1"),
     "lbound": lambda p: p.one("0", "-5", "100", "x"), "ubound": lambda p: p.one("100", "11", "0", "x"), "byfloat": lambda p: p.one("1.5", "-2", "inf"),
+    "ifdeq-digest": lambda p: p.one("0" * 16, "x"), "ifdne-digest": lambda p: p.one("0" * 16, "x"), "comparison-digest": lambda p: p.one("0" * 16, "x"),
     "delex value": lambda p: p.one("10", "other"), "exec value": lambda p: p.one("10", "other"), "exec nx": lambda p: p.key(), "exec xx": lambda p: p.key(), "rolename": lambda p: p.one("nobody", "new"),
     "timeout": lambda p: p.one("0", "0", "-1", "x"),
     "block": lambda p: "0", "cursor": lambda p: p.one("0", "0", "5", "x"),
