@@ -7,8 +7,7 @@
 #define XXH_INLINE_ALL
 #include "types/string/string_digest.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <xxhash.h>
 
 #include "client/reply.h"
@@ -19,8 +18,9 @@
 
 #define DIGEST_DIGITS 16
 
-static struct str stringWriteDigest(struct str text, char digits[DIGEST_DIGITS + 1]) {
-    snprintf(digits, DIGEST_DIGITS + 1, "%016" PRIx64, (uint64_t)XXH3_64bits(text.ptr, text.len));
+static struct str stringWriteDigest(struct str text, char digits[DIGEST_DIGITS]) {
+    uint64_t hash = XXH3_64bits(text.ptr, text.len);
+    for (int i = DIGEST_DIGITS - 1; i >= 0; i--, hash >>= 4) digits[i] = "0123456789abcdef"[hash & 15];
     return strN(digits, DIGEST_DIGITS);
 }
 
@@ -30,7 +30,7 @@ bool stringCheckDigest(struct client *c, struct str digest) {
 }
 
 bool stringHasDigest(struct str text, struct str digest) {
-    char digits[DIGEST_DIGITS + 1];
+    char digits[DIGEST_DIGITS];
     return strEqNoCase(stringWriteDigest(text, digits), digest);
 }
 
@@ -41,6 +41,6 @@ void digestCommand(struct client *c) {
         replyNull(c);
         return;
     }
-    char buf[LONG_STR_SIZE], digits[DIGEST_DIGITS + 1];
+    char buf[LONG_STR_SIZE], digits[DIGEST_DIGITS];
     replyBulk(c, stringWriteDigest(stringView(o, buf), digits));
 }

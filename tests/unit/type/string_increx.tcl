@@ -276,7 +276,10 @@ start_servers {primary {kind ours overrides {repl-diskless-sync-delay 0}} replic
         for {set i 0} {$i < 2000} {incr i} {
             set key k[randomInt 6]
             set time [randomElement [list {} {} {ex 1000} {px 1000000} {exat 4102444800} {pxat 4102444800123} {pxat 1} {ex 1000 enx} persist]]
+            set digest [randomElement [list 0123456789abcdef [r $at digest k0]]]
             set commands [list \
+                [list set $key [randomRange -5 5] [randomElement {ifdeq ifdne}] $digest {*}[randomElement {{} keepttl get {ex 1000} {pxat 1}}]] \
+                [list delex k0 [randomElement {ifdeq ifdne}] $digest] [list delex $key] \
                 [list increx $key {*}$time] [list increx $key byfloat [randomElement {0.1 -0.25 1e-9 3}] {*}$time] \
                 [list increx $key byint [randomRange -9 9] lbound -5 ubound 5 saturate {*}$time] \
                 [list increx $key byfloat 100 ubound 3.5 saturate xx] [list increx $key nx {*}$time] \
