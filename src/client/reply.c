@@ -6,6 +6,7 @@
  * Small elements are written into contiguous space of the tail block; only long bulks span blocks. */
 #include "client/reply.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -523,8 +524,18 @@ bool argPositive(struct client *c, struct str arg, int64_t *out, const char *msg
     return replyError(c, msg ? msg : "ERR value is out of range, must be positive");
 }
 
+/* Redis accepts hexadecimal numbers as well (0x1p3) and passes them on as they are, so a primary may send
+ * them, and a file may contain them. */
+static bool replyReadReplayedDouble(const struct client *c, struct str arg, double *out) {
+    long double wide;
+    bool replayed = c->flags & CLIENT_PRIMARY || (c->flags & (CLIENT_FAKE | CLIENT_SCRIPT)) == CLIENT_FAKE;
+    if (!replayed || !string2ld(arg, &wide) || !isfinite((double)wide)) return false;
+    *out = (double)wide;
+    return true;
+}
+
 bool argDouble(struct client *c, struct str arg, double *out, const char *msg) {
-    if (string2d(arg, out)) return true;
+    if (string2d(arg, out) || replyReadReplayedDouble(c, arg, out)) return true;
     return replyError(c, msg ? msg : err_notfloat);
 }
 

@@ -112,6 +112,17 @@ static struct str membersValidText(struct str text) {
     return ascii && topologyIsTextValid(text) ? text : strN("", 0);
 }
 
+/* Returns the text, or an empty one if it is no address of this family. In a cluster with nodes of Redis 8,
+ * theirs is none: they send something else of 40 characters as EXT_CLIENT_IPV4. */
+static struct str membersValidAddress(struct str text, int family) {
+    char ip[NODE_IP_LEN];
+    unsigned char bytes[16];
+    if (text.len >= sizeof ip) return strN("", 0);
+    memcpy(ip, text.ptr, text.len);
+    ip[text.len] = '\0';
+    return inet_pton(family, ip, bytes) == 1 ? text : strN("", 0);
+}
+
 /* Writes the address as inet_ntop does. Returns false if it is not valid. */
 static bool membersNormalizeAddress(const char *ip, char out[NODE_IP_LEN]) {
     unsigned char bytes[16];
@@ -315,8 +326,8 @@ void extensionsProcess(struct engine *e, struct clusterNode *sender, const struc
                  * extensions */
     membersSetText(e, &sender->hostname, texts[EXT_HOSTNAME]);
     membersSetText(e, &sender->human_name, texts[EXT_HUMAN_NAME]);
-    membersSetText(e, &sender->client_ipv4, texts[EXT_CLIENT_IPV4]);
-    membersSetText(e, &sender->client_ipv6, texts[EXT_CLIENT_IPV6]);
+    membersSetText(e, &sender->client_ipv4, membersValidAddress(texts[EXT_CLIENT_IPV4], AF_INET));
+    membersSetText(e, &sender->client_ipv6, membersValidAddress(texts[EXT_CLIENT_IPV6], AF_INET6));
     membersSetText(e, &sender->availability_zone, texts[EXT_AVAILABILITY_ZONE]);
     membersSetPort(e, &sender->client_tcp_port, numbers[EXT_CLIENT_PORT]);
     membersSetPort(e, &sender->client_tls_port, numbers[EXT_CLIENT_TLS_PORT]);

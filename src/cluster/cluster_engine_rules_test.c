@@ -440,6 +440,27 @@ static void aPriorityIsLearntAndForgotten(void **state) {
     }
 }
 
+/* A node of Redis 8 sends 40 characters as EXT_CLIENT_IPV4 that are no address. */
+static void anAddressForClientsIsOne(void **state) {
+    (void)state;
+    static const struct {
+        enum busExtensionType type;
+        const char *announced, *known;
+    } steps[] = {{EXT_CLIENT_IPV4, "10.1.2.3", "10.1.2.3"},
+                 {EXT_CLIENT_IPV4, "b4eea48613ffa617bdc39843c82bbda2cab2f5f1", ""},
+                 {EXT_CLIENT_IPV4, "fd00::1", ""},
+                 {EXT_CLIENT_IPV6, "fd00::1", "fd00::1"},
+                 {EXT_CLIENT_IPV6, "10.1.2.3", ""},
+                 {EXT_CLIENT_IPV6, "fd00:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000", ""}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct busHeader h = engineRulesTestHeaderOf(candidate, BUS_PING);
+        h.flags = BUS_HAS_EXTENSIONS;
+        rulesReceive(busAddText(busBegin(sdsempty(), &h), 0, steps[i].type, strOf(steps[i].announced)));
+        bool four = steps[i].type == EXT_CLIENT_IPV4;
+        assert_string_equal(four ? candidate->client_ipv4 : candidate->client_ipv6, steps[i].known);
+    }
+}
+
 static void nobodyIsElectedWhileItsPrimaryIsUp(void **state) {
     (void)state;
     voters[0]->flags |= NODE_PFAIL;
@@ -826,6 +847,7 @@ int main(void) {
         AS_REPLICA(aReplicaWithAnOffsetIsElectedDespiteIfEmpty),
         AS_REPLICA(ranksFollowDataThenPriorityThenId),
         AS_PRIMARY(aPriorityIsLearntAndForgotten),
+        AS_PRIMARY(anAddressForClientsIsOne),
         AS_REPLICA(nobodyIsElectedWhileItsPrimaryIsUp),
         AS_PRIMARY(reportsGrowOld),
         AS_PRIMARY(aReportIsTakenBack),

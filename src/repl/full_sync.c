@@ -62,12 +62,21 @@ static bool fullSyncTakesFileVersion(const struct replicaClient *r) {
     return r->rdb_only || (!r->version && rdb_compatible_version < RDB_VERSION_EXPIRING);
 }
 
-/* Returns the RDB version for r. One that has not sent its version may be as old as Redis 7.0. */
+/* Returns the lowest version that holds the dataset for r, which has not sent its version: of Redis's, as
+ * Valkey has sent its version since 8.0, or any for a tool that saves what it gets. */
+static int fullSyncVersionUntold(const struct replicaClient *r) {
+    int needed = rdbVersionNeeded();
+    if (needed <= RDB_VERSION) return RDB_VERSION_REDIS_7;
+    if (r->rdb_only) return needed;
+    return needed == RDB_VERSION_EXPIRING ? RDB_VERSION_REDIS_74 : RDB_VERSION_REDIS_86;
+}
+
+/* Returns the RDB version for r. */
 static int fullSyncVersionFor(const struct replicaClient *r) {
     if (fullSyncTakesFileVersion(r)) return fullSyncFileVersion();
     if (r->version >= PATHS_RDB_SINCE) return fullSyncOwnVersion();
     if (r->version >= EXPIRING_RDB_SINCE) return RDB_VERSION_EXPIRING;
-    return r->version ? RDB_VERSION : RDB_VERSION_REDIS_7;
+    return r->version ? RDB_VERSION : fullSyncVersionUntold(r);
 }
 
 static struct syncClass fullSyncClassOf(const struct replicaClient *r) {

@@ -10,7 +10,7 @@ import re
 from nodes import Failed, check  # first: it knows where the next one is
 from dataset import dataset, facts, hash_state, values
 
-NEWER_KINDS = ("ours", "valkey")
+NEWER_KINDS = ("ours", "valkey", "redis8")
 FAR_MS = 4102444800000  # the year 2100
 
 
@@ -100,33 +100,34 @@ def fill(node, newer, field_times=None):
 # ---- What is there ----
 
 
-def stream_contents(connection, key, newer):
+def stream_contents(connection, key, newer, redis8):
     stream = facts(values(connection.call("XINFO", "STREAM", key, "FULL", "COUNT", 0)))
     state = [stream[name] for name in (b"length", b"last-generated-id", b"max-deleted-entry-id", b"entries-added", b"entries")]
     for group in sorted(map(facts, stream[b"groups"]), key=lambda g: g[b"name"]):
-        consumers = sorted(facts(c)[b"name"] for c in group[b"consumers"])
+        # Redis 8.6 does not propagate that XREADGROUP has created a consumer.
+        consumers = sorted(facts(c)[b"name"] for c in group[b"consumers"] if not redis8 or facts(c)[b"pel-count"])
         state += [group[b"name"], group[b"last-delivered-id"], sorted(group[b"pending"]), consumers]
         if newer:  # redis 7.0 does not propagate this
             state.append(group[b"entries-read"])
     return state
 
 
-def hash_contents(connection, key, newer):
+def hash_contents(connection, key, newer, _):
     return sorted(facts(values(connection.call("HGETALL", key))).items()), hash_state(connection, key) if newer else None
 
 
 # A score of -0 is 0 after a restart, for some members: adding 0 makes it 0 for all.
 READERS = {
-    b"list": lambda c, key, _: values(c.call("LRANGE", key, 0, -1)),
-    b"set": lambda c, key, _: sorted(values(c.call("SMEMBERS", key))),
+    b"list": lambda c, key, *_: values(c.call("LRANGE", key, 0, -1)),
+    b"set": lambda c, key, *_: sorted(values(c.call("SMEMBERS", key))),
     b"hash": hash_contents,
-    b"zset": lambda c, key, _: sorted((float(score) + 0.0, member) for member, score in facts(values(c.call("ZRANGE", key, 0, -1, "WITHSCORES"))).items()),
+    b"zset": lambda c, key, *_: sorted((float(score) + 0.0, member) for member, score in facts(values(c.call("ZRANGE", key, 0, -1, "WITHSCORES"))).items()),
     b"stream": stream_contents,
-    b"none": lambda c, key, _: None,
+    b"none": lambda c, key, *_: None,
 }
 
 
-def string_contents(connection, key, _):
+def string_contents(connection, key, *_):
     """The count of a HyperLogLog: when it gets its full size depends on the server."""
     text = values(connection.call("GET", key))
     return ("hyperloglog", values(connection.call("PFCOUNT", key))) if text[:4] == b"HYLL" else text
@@ -138,15 +139,16 @@ def functions(connection):
                        for one in values(connection.call("FUNCTION", "LIST", "WITHCODE"))))
 
 
-def contents(connection, newer):
-    """{(database, key): what it is}, without encodings. newer: with what redis 7.0 does not have."""
+def contents(connection, newer, redis8=False):
+    """{(database, key): what it is}, without encodings. newer: with what redis 7.0 does not have; redis8: as far as 8.6
+    propagates it."""
     state = {}
     for db in map(int, re.findall(rb"^db(\d+):", connection.call("INFO", "keyspace")[1], re.M)):
         connection.call("SELECT", db)
         for key in sorted(values(connection.call("KEYS", "*"))):
             kind = values(connection.call("TYPE", key))
             read = READERS.get(kind, string_contents)
-            state[db, key] = repr([kind, values(connection.call("PEXPIRETIME", key)), read(connection, key, newer)])
+            state[db, key] = repr([kind, values(connection.call("PEXPIRETIME", key)), read(connection, key, newer, redis8)])
     connection.call("SELECT", 0)
     return state
 
@@ -163,12 +165,13 @@ def differing(one, other, limit=4):
 
 def check_same(one, other):
     """Two nodes hold the same."""
-    newer, alike = all(node.kind in NEWER_KINDS for node in (one, other)), one.kind == other.kind != "redis"
+    redis8 = any(node.kind == "redis8" for node in (one, other))
+    newer, alike = all(node.kind in NEWER_KINDS for node in (one, other)), one.kind == other.kind not in ("redis", "redis8")
     ends = [node.connect() for node in (one, other)]
     try:
         states = [dataset(end) for end in ends] if alike else None
         if not alike or differing(*states):
-            alike, states = False, [contents(end, newer) for end in ends]
+            alike, states = False, [contents(end, newer, redis8) for end in ends]
         lines = differing(*(dict(state, functions=functions(end)) for state, end in zip(states, ends)))
         check(not lines, "%r and %r differ:\n    %s" % (one, other, "\n    ".join(lines)))
         digests = [end.call("DEBUG", "DIGEST") for end in ends]

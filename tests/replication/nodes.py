@@ -6,6 +6,7 @@ starts servers for one run each, does not.
 Kinds:  ours    src/valkey-server, or --server
         valkey  Valkey 9.1, as utils/oracle has fetched it
         redis   redis-server, 7.0 in Debian
+        redis8  Redis 8.6, which the environment variable REDIS8 names
 """
 import ctypes
 import os
@@ -78,6 +79,8 @@ def programs(server=None):
                             stderr=subprocess.DEVNULL, text=True)
     found["valkey"] = oracle.stdout.strip() if oracle.returncode == 0 else LookupError("no Valkey: utils/oracle fetches it")
     found["redis"] = shutil.which("redis-server") or LookupError("no redis-server here")
+    redis8 = os.environ.get("REDIS8", "/opt/redis8-oracle/bin/redis-server")
+    found["redis8"] = redis8 if os.access(redis8, os.X_OK) else LookupError("no Redis 8: REDIS8 names it")
     return found
 
 

@@ -584,6 +584,8 @@ static const struct configEnum compression_names[] = {
 static const struct configEnum version_names[] = {{"0", 0},
                                                   {"10", RDB_VERSION_REDIS_7},
                                                   {"11", RDB_VERSION},
+                                                  {"12", RDB_VERSION_REDIS_74},
+                                                  {"13", RDB_VERSION_REDIS_86},
                                                   {"80", RDB_VERSION_EXPIRING},
                                                   {"81", RDB_VERSION_PATHS},
                                                   {NULL, 0}};

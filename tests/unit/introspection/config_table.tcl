@@ -112,7 +112,7 @@ set table [subst {
     proc-title-template {own {{{title} x} {{title} x}} {{{nosuch}} {} {{title}}}}
     protected-mode bool
     proto-max-bulk-len {memory 1048576}
-    rdb-compatible-version {enum 0 10 11 80 81}
+    rdb-compatible-version {enum 0 10 11 12 13 80 81}
     rdb-del-sync-files bool
     rdb-save-incremental-fsync bool
     rdb-skip-unknown-types bool

@@ -59,10 +59,25 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         }
     }
 
+    test {a replica without a version gets the oldest version of Redis that holds the data, a tool the oldest of all} {
+        r hset fields f v
+        r hexpire fields 1000 fields 1 f
+        foreach {told magic} {{} REDIS0012 {rdb-only 1} VALKEY080} {
+            set f [asker [list capa eof {*}$told]]
+            asker_ask $f
+            asker_full $f
+            set bytes [dict get [asker_bulk $f] bytes]
+            assert_match $magic* $bytes $told
+            assert_sound $bytes
+            $f close
+        }
+        r del fields
+    }
+
     test {a snapshot ends when the replica's version cannot hold the data} {
         r hset fields f v
         r hexpire fields 1000 fields 1 f
-        foreach {told version} {{} 10 {version 8.1.0} 11} {
+        foreach {told version} {{version 8.0.0} 11 {version 8.1.0} 11} {
             set from [llength [log_lines]]
             set f [asker [list capa eof {*}$told]]
             asker_ask $f

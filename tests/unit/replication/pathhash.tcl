@@ -71,7 +71,7 @@ start_server {tags {repl pathhash} overrides {save {} repl-diskless-sync-delay 0
             r replicaof [srv -1 host] [srv -1 port]
             wait_for_condition 200 50 {[s master_link_status] eq "up"} else { fail "no full synchronization" }
             assert_equal [r -1 debug digest] [r debug digest]
-            foreach {told version} {{version 9.1.2} 80 {version 8.1.0} 11 {} 10} {
+            foreach {told version} {{version 9.1.2} 80 {version 8.1.0} 11 {} 13} {
                 foreach {hide shown} {yes {'\*redacted\*'} no 'p*'} {
                     r -1 config set hide-user-data-from-log $hide
                     set from [llength [log_lines -1]]

@@ -49,6 +49,21 @@ start_server {} {
         wait_for_log {The primary has sent the command "A\\nB", which*}
     }
 
+    test {Hexadecimal scores, which Redis accepts, are taken from the primary and from an append-only file, not from clients} {
+        assert_equal OK [r config set appendonly yes]
+        wait_for_condition 100 50 {![s aof_rewrite_in_progress]} else { fail "no file" }
+        primary_send $fd [command ZADD z 0x1p3 a][command ZINCRBY z -0x10 b][command ZADD z 0xg c 1e400 d][command SET behind 6]
+        wait_for_condition 50 50 {[r get behind] == 6} else { fail "stopped" }
+        assert_equal {b -16 a 8} [r zrange z 0 -1 withscores]
+        r debug loadaof
+        assert_equal {b -16 a 8} [r zrange z 0 -1 withscores]
+        r config set appendonly no
+        r config set replica-read-only no
+        assert_error "ERR value is not a valid float" { r zadd z 0x1p3 c }
+        assert_error "ERR value is not a valid float*" { r eval {return redis.call('zadd', 'z', '0x1p3', 'c')} 0 }
+        r config set replica-read-only yes
+    }
+
     test {A new link reports it again} {
         set lines [unknown_lines]
         primary_send $fd [command VADD v VALUES 1 1 a]
