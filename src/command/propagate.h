@@ -21,7 +21,8 @@ extern int propagate_sinks, propagate_replica_sinks; /* replica sinks: those tha
 static inline bool propagateWanted(void) {           /* is there any sink? */
     return propagate_sinks > 0;
 }
-/* Whether all that read the stream know what came with 9.2. Those that do not register themselves. */
+/* Whether all that read the stream know idempotence of streams (IDMP). Those that do not register themselves.
+ */
 extern int propagate_old_readers;
 static inline bool propagateReadersAreNew(void) {
     return !propagate_old_readers;

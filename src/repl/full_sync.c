@@ -43,11 +43,14 @@ struct syncClass {
     enum streamCodec codec; /* around the dataset */
 };
 
-/* Returns the lowest version that holds the dataset as we write it for ourselves. Replicas that read
- * RDB_VERSION_EXPIRING need no class of their own when it is less. */
-static int fullSyncOwnVersion(void) {
-    int needed = rdbVersionNeeded();
+/* Replicas that read RDB_VERSION_EXPIRING need no class of their own when less would do. */
+static int fullSyncAtLeastExpiring(int needed) {
     return needed > RDB_VERSION_EXPIRING ? needed : RDB_VERSION_EXPIRING;
+}
+
+/* Returns the lowest version that holds the dataset as we write it for ourselves. */
+static int fullSyncOwnVersion(void) {
+    return fullSyncAtLeastExpiring(rdbVersionNeeded());
 }
 
 static int fullSyncFileVersion(void) {
@@ -65,7 +68,7 @@ static bool fullSyncTakesFileVersion(const struct replicaClient *r) {
 /* Returns the lowest version that holds the dataset for r, which has not sent its version: of Redis's, as
  * Valkey has sent its version since 8.0, or any for a tool that saves what it gets. */
 static int fullSyncVersionUntold(const struct replicaClient *r) {
-    int needed = rdbVersionNeeded();
+    int needed = rdbVersionForOthers();
     if (needed <= RDB_VERSION) return RDB_VERSION_REDIS_7;
     if (r->rdb_only) return needed;
     return needed == RDB_VERSION_EXPIRING ? RDB_VERSION_REDIS_74 : RDB_VERSION_REDIS_86;
@@ -74,7 +77,8 @@ static int fullSyncVersionUntold(const struct replicaClient *r) {
 /* Returns the RDB version for r. */
 static int fullSyncVersionFor(const struct replicaClient *r) {
     if (fullSyncTakesFileVersion(r)) return fullSyncFileVersion();
-    if (r->version >= PATHS_RDB_SINCE) return fullSyncOwnVersion();
+    if (r->capa & CAPA_IDMP) return fullSyncOwnVersion();
+    if (r->version >= PATHS_RDB_SINCE) return fullSyncAtLeastExpiring(rdbVersionForOthers());
     if (r->version >= EXPIRING_RDB_SINCE) return RDB_VERSION_EXPIRING;
     return r->version ? RDB_VERSION : fullSyncVersionUntold(r);
 }

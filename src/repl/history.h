@@ -58,8 +58,8 @@ bool historyCanContinue(struct str id, int64_t offset, sds *why);
 /* ---- The bytes ---- */
 /* Creates the backlog, and gives this server a new ID unless keep_id. */
 void historyCreateBacklog(bool keep_id);
-/* A replica older than 9.2 reads the stream. It may come back later, so this holds while there is a
- * backlog. */
+/* A replica that does not know all that this server propagates (CAPA_IDMP) reads the stream. It may come back
+ * later, so this holds while there is a backlog. */
 void historyNoteOldReader(void);
 void historyFreeBacklog(void); /* and takes a new ID; there must be no readers */
 /* For replicas: adds bytes of the primary that have been applied. */

@@ -171,24 +171,17 @@ static void linkDualSendRdbClientId(struct str id) {
 static void linkDualOnRdbConnected(struct linkWire *w) {
     struct str auth[HANDSHAKE_WORDS_MAX];
     int words = handshakeAuthWords(auth);
-    struct str argv[HANDSHAKE_WORDS_MAX] = {STR("REPLCONF"),
-                                            STR("capa"),
-                                            STR("eof"),
-                                            STR("rdb-only"),
-                                            STR("1"),
-                                            STR("rdb-channel"),
-                                            STR("1"),
-                                            STR("listening-port"),
-                                            handshakeAnnouncedPort(),
-                                            STR("version"),
-                                            STR(VALKEY_VERSION)};
+    struct str argv[HANDSHAKE_WORDS_MAX] = {
+        STR("REPLCONF"),          STR("capa"),    STR("eof"),         STR("capa"), STR("stream-idmp"),
+        STR("rdb-only"),          STR("1"),       STR("rdb-channel"), STR("1"),    STR("listening-port"),
+        handshakeAnnouncedPort(), STR("version"), STR(VALKEY_VERSION)};
     dual.last_io_ms = cmd_time_ms;
     dual.rdb_unanswered = 1;
     if (words) {
         dual.rdb_unanswered++;
         linkWireSend(w, words, auth);
     }
-    linkWireSend(w, 11 + handshakeCodecWords(argv + 11), argv);
+    linkWireSend(w, 13 + handshakeCodecWords(argv + 13), argv);
     if (!handshakeAnnouncedAddress().ptr) return;
     dual.rdb_unanswered++;
     linkWireSend(w, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), handshakeAnnouncedAddress()});

@@ -95,9 +95,9 @@ static bool linkHandshakeCanSkipChecksum(void) {
 }
 
 static void linkHandshakeSendCapabilities(void) {
-    struct str argv[HANDSHAKE_WORDS_MAX] = {STR("REPLCONF"), STR("capa"), STR("eof"), STR("capa"),
-                                            STR("psync2")};
-    int argc = 5;
+    struct str argv[HANDSHAKE_WORDS_MAX] = {STR("REPLCONF"), STR("capa"), STR("eof"),        STR("capa"),
+                                            STR("psync2"),   STR("capa"), STR("stream-idmp")};
+    int argc = 7;
     if (linkHandshakeCanSkipChecksum()) {
         argv[argc++] = STR("capa");
         argv[argc++] = STR("skip-rdb-checksum");

@@ -41,10 +41,7 @@
 #include "repl/packed_stream.h"
 #include "repl/repl_settings.h"
 
-#define SET CONFIG_MODIFIABLE
-#define STREAM_9_2_SINCE                                                                                     \
-    0x090200                     /* older ones do not know all that is propagated (propagate_old_readers)    \
-                                  */
+#define SET             CONFIG_MODIFIABLE
 #define SETSLOT_SINCE   0x070300 /* replicas of this version and later accept CLUSTER SETSLOT in the stream */
 #define PIECES_MAX      64       /* pieces of the chain in one writev */
 #define PACK_PIECES     4
@@ -209,7 +206,7 @@ bool replicaBeginSnapshot(struct replicaClient *r, uint64_t offset) {
                  offset <= historyOffset());
     if (r->client->flags & CLIENT_CLOSE_ASAP) return false;
     r->start_offset = offset;
-    if (!r->rdb_only && r->version < STREAM_9_2_SINCE) historyNoteOldReader();
+    if (!r->rdb_only && !(r->capa & CAPA_IDMP)) historyNoteOldReader();
     if (!r->rdb_only && !r->rdb_channel) replicaTakePlace(r, offset);
     r->state = REPLICA_WAIT_END;
     propagateSelectAnew(); /* the stream of this replica has to begin with a SELECT */
@@ -219,7 +216,7 @@ bool replicaBeginSnapshot(struct replicaClient *r, uint64_t offset) {
 
 void replicaContinue(struct replicaClient *r, uint64_t at) {
     serverAssert(history.backlog && at <= historyOffset());
-    if (r->version < STREAM_9_2_SINCE) historyNoteOldReader();
+    if (!(r->capa & CAPA_IDMP)) historyNoteOldReader();
     replicaJoin(r, r->rdb_client_id ? REPLICA_BG_TRANSFER : REPLICA_ONLINE);
     replicaTakePlace(r, at);
     if (r->rdb_client_id) replica_hooks.mainReadsStream(r->rdb_client_id);

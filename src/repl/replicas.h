@@ -39,7 +39,8 @@ enum {
     CAPA_DUAL_CHANNEL = 4,
     CAPA_SKIP_RDB_CHECKSUM = 8,
     CAPA_LZ4 = 16,
-    CAPA_ZSTD = 32
+    CAPA_ZSTD = 32,
+    CAPA_IDMP = 64 /* idempotence of streams: this server, or Redis 8.6's form of it */
 };
 
 #define CLUSTER_ID_LEN 40

@@ -59,6 +59,8 @@ static bool replicasSetCapability(struct client *c, struct str value) {
         r->capa |= CAPA_LZ4;
     else if (strIs(value, "zstd"))
         r->capa |= CAPA_ZSTD | CAPA_LZ4;
+    else if (strIs(value, "stream-idmp"))
+        r->capa |= CAPA_IDMP;
     else if (strIs(value, "dual-channel") && repl_dual_channel && repl_diskless_sync)
         r->capa |= CAPA_DUAL_CHANNEL;
     else if (strIs(value, "dual-channel") && repl_dual_channel)

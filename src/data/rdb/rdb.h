@@ -17,7 +17,7 @@
  *
  *     type         22               23          24, 25                     26                opcode 243
  *     Redis's      (pre-release)    (same)      hashes with expiry, 12     streams, 13       metadata of a key
- *     Valkey's     hashes with      path        -                          streams, 81       slots that are
+ *     Valkey's     hashes with      path        -                          streams, 900      slots that are
  *                  expiry, 80       hashes, 81                                               being imported
  *
  * The version of the data decides (rdbVersionHas).
@@ -32,10 +32,11 @@
 #include "data/rdb/rio.h"
 #include "data/type.h"
 
-#define RDB_VERSION          11 /* written by default: Valkey 8 reads it */
-#define RDB_VERSION_EXPIRING 80 /* from Valkey 9.0 on; written when there are hash fields with an expiry */
-#define RDB_VERSION_PATHS    81 /* from Valkey 9.2 on; written when there are path hashes */
-#define RDB_VERSION_LATEST   RDB_VERSION_PATHS
+#define RDB_VERSION          11  /* written by default: Valkey 8 reads it */
+#define RDB_VERSION_EXPIRING 80  /* from Valkey 9.0 on; written when there are hash fields with an expiry */
+#define RDB_VERSION_PATHS    81  /* from Valkey 9.2 on; written when there are path hashes */
+#define RDB_VERSION_OWN      900 /* Valkey's with what only this server has: idempotence records of streams */
+#define RDB_VERSION_LATEST   RDB_VERSION_OWN
 #define RDB_VERSION_REDIS_7  10 /* the newest that Redis 7.0 reads */
 #define RDB_VERSION_REDIS_74 12 /* of Redis 7.4 to 8.4: hash fields may have an expiry */
 #define RDB_VERSION_REDIS_86 13 /* of Redis 8.6: streams may have idempotence records */
@@ -48,7 +49,7 @@ static inline bool rdbVersionIsRedis(int64_t v) {
 /* Whether data of this version may be read. */
 static inline bool rdbVersionReadable(int64_t v) {
     return (v >= RDB_VERSION_OLDEST && v <= RDB_VERSION_REDIS_86) ||
-           (v >= RDB_VERSION_EXPIRING && v <= RDB_VERSION_LATEST);
+           (v >= RDB_VERSION_EXPIRING && v <= RDB_VERSION_PATHS) || v == RDB_VERSION_OWN;
 }
 
 enum rdbType {
@@ -78,7 +79,7 @@ enum rdbType {
     /* These two are Redis's own, where 22 and 23 are types of a pre-release version. */
     RDB_TYPE_REDIS_HASH_EXPIRING = 24, /* from version 12 on */
     RDB_TYPE_REDIS_HASH_LISTPACK_EXPIRING = 25,
-    /* From version 13 on; also written to version 81, for streams that have idempotence records. */
+    /* From version 13 on; in version 900 for streams that have idempotence records. */
     RDB_TYPE_STREAM_LISTPACKS_4 = 26,
     RDB_TYPES
 };
@@ -195,9 +196,10 @@ uint8_t rdbValueType(const struct rioWriter *w, const struct object *o);
 /* Returns the lowest of Valkey's versions that has such a value, as far as rdbType() cannot choose another
  * form. */
 static inline int rdbTypeVersion(uint8_t type) {
-    return type == RDB_TYPE_PATH_HASH || type == RDB_TYPE_STREAM_LISTPACKS_4 ? RDB_VERSION_PATHS
-           : type == RDB_TYPE_HASH_EXPIRING                                  ? RDB_VERSION_EXPIRING
-                                                                             : RDB_VERSION;
+    return type == RDB_TYPE_STREAM_LISTPACKS_4 ? RDB_VERSION_OWN
+           : type == RDB_TYPE_PATH_HASH        ? RDB_VERSION_PATHS
+           : type == RDB_TYPE_HASH_EXPIRING    ? RDB_VERSION_EXPIRING
+                                               : RDB_VERSION;
 }
 /* Whether this version of the format (0: any) has such a value, as far as rdbType() cannot choose another
  * form. */

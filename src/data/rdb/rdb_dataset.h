@@ -6,8 +6,8 @@
  *     database    | SELECTDB | RESIZEDB | key ... |
  *     key         | [EXPIRETIME_MS] | [IDLE or FREQ] | type | key | value |
  *
- * The magic is "VALKEY080" or "VALKEY081" when there is something that needs it (rdbVersionNeeded), or when a
- * replica reads no other; "REDIS0012" or "REDIS0013" for Redis.
+ * The magic is "VALKEY080", "VALKEY081" or "VALKEY900" when there is something that needs it
+ * (rdbVersionNeeded), or when a replica reads no other; "REDIS0012" or "REDIS0013" for Redis.
  *
  * All of it may be one compressed frame (base/compressed_stream.h). There is no CRC-64 (it is 0) then, as the
  * frame has checksums of its own, and strings are not compressed with LZF.
@@ -36,7 +36,7 @@ extern void (*rdb_replication_now)(struct rdbReplication *r);
 
 /* ---- Writing ---- */
 struct rdbSaveOptions {
-    int version;            /* 10 to 13, 80, 81; 0: the lowest of Valkey's that can hold the data */
+    int version;            /* 10 to 13, 80, 81, 900; 0: the lowest of Valkey's that can hold the data */
     bool aof_base;          /* says so in an AUX field */
     bool without_functions; /* rdb-filter-only */
     bool without_keys;
@@ -48,8 +48,10 @@ struct rdbSaveOptions {
 /* Returns the options of a file that this server writes for itself, as rdbcompression and
  * rdb-compatible-version say. */
 struct rdbSaveOptions rdbFileOptions(void);
-/* Returns the lowest version that can hold the whole dataset as it is now. */
+/* Returns the lowest version that can hold the whole dataset as it is now, or all of it but what only
+ * RDB_VERSION_OWN has: another server gets the dataset without that. */
 int rdbVersionNeeded(void);
+int rdbVersionForOthers(void);
 /* Writes the whole dataset. False: w->error (EPROTO: the version cannot hold the data, which has been
  * logged). */
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options);

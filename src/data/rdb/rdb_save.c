@@ -43,22 +43,30 @@ struct rdbSaver {
 
 /* ---- Head ---- */
 
-int rdbVersionNeeded(void) {
+static int rdbVersionUpTo(int highest) {
     int version = RDB_VERSION;
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         if (!objectTypes[i] || !objectTypes[i]->rdbVersionNeeded) continue;
         for (int id = 0; id < dbCount(); id++) {
             int needed = objectTypes[i]->rdbVersionNeeded(&dbs[id].keyspace);
-            if (needed > version) version = needed;
+            if (needed > version && needed <= highest) version = needed;
         }
     }
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) {
         int needed = sections[i]->rdbVersionNeeded ? sections[i]->rdbVersionNeeded() : 0;
-        if (needed > version) version = needed;
+        if (needed > version && needed <= highest) version = needed;
     }
     return version;
+}
+
+int rdbVersionNeeded(void) {
+    return rdbVersionUpTo(RDB_VERSION_LATEST);
+}
+
+int rdbVersionForOthers(void) {
+    return rdbVersionUpTo(RDB_VERSION_OWN - 1);
 }
 
 struct rdbSaveOptions rdbFileOptions(void) {

@@ -59,7 +59,7 @@ void idmpOnAllRemoved(struct keyspace *ks) {
 }
 
 int idmpRdbVersionNeeded(const struct keyspace *ks) {
-    return idmpListOf(ks) ? RDB_VERSION_PATHS : RDB_VERSION;
+    return idmpListOf(ks) ? RDB_VERSION_OWN : RDB_VERSION;
 }
 
 struct idmpStream *idmpOpenFor(struct object *o) {

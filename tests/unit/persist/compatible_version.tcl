@@ -6,7 +6,6 @@ source [file join $::support .. unit replication full_sync_util.tcl]
 
 proc magic {path} { return [string range [read_file $path] 0 8] }
 proc dump_path {} { return [srv dir]/dump.rdb }
-proc base_path {} { return [lindex [glob [srv dir]/appendonlydir/*.base.rdb] end] }
 proc magic_for {words} {
     set f [asker $words]
     asker_ask $f
@@ -41,7 +40,7 @@ tags {external:skip needs:debug} {
                 assert_equal $before [digest]
                 r config set appendonly yes
                 aof_wait_rewrite
-                assert_equal $magic [magic [base_path]]
+                assert_equal $magic [magic [aof_path base]]
                 assert_equal OK [r debug loadaof]
                 assert_equal $before [digest]
                 r config set appendonly no
@@ -136,7 +135,7 @@ tags {external:skip needs:debug} {
             r bgrewriteaof
             aof_wait_rewrite
             assert_equal ok [s aof_last_bgrewrite_status]
-            assert_equal REDIS0011 [magic [base_path]]
+            assert_equal REDIS0011 [magic [aof_path base]]
             r config set appendonly no
         }
 

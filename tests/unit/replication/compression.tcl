@@ -15,7 +15,7 @@ start_server [list overrides $common] {
             assert_equal PING [primary_receive $fd]
             primary_send $fd "+PONG\r\n"
             assert_equal [list REPLCONF listening-port [srv port]] [primary_receive $fd]
-            assert_equal [list REPLCONF capa eof capa psync2 {*}$words] [primary_receive $fd]
+            assert_equal [list REPLCONF capa eof capa psync2 capa stream-idmp {*}$words] [primary_receive $fd]
             assert_equal {REPLCONF version 9.2.0} [primary_receive $fd]
             part $fd
         }

@@ -407,3 +407,31 @@ start_server {overrides {save {} repl-diskless-sync-delay 1 enable-debug-command
         }
     }
 }
+
+start_server {overrides {save {} repl-diskless-sync-delay 0} tags {repl}} {
+    test {only replicas that announce stream-idmp get what only this server stores and propagates} {
+        r xadd ids idmp p i * f v
+
+        foreach {told magic option} {
+            {version 9.2.0 capa stream-idmp} VALKEY900 1
+            {version 9.2.0} VALKEY080 0
+            {version 9.2.0 capa stream-idmp} VALKEY900 0
+            {version 9.1.2} VALKEY080 0
+            {version 8.1.0} REDIS0011 0
+            {} REDIS0010 0
+            {rdb-only 1} REDIS0011 -1
+        } {
+            set f [asker [list capa eof {*}$told]]
+            asker_ask $f
+            set offset [asker_full $f]
+            assert_match $magic* [dict get [asker_bulk $f] bytes] $told
+            if {$option != -1} {
+                $f write "REPLCONF ACK $offset\r\n"
+                set id [r xadd ids idmp p [incr iid] * f v]
+                while {[lindex [set command [$f read]] 0] ne "xadd"} {}
+                assert_equal [list xadd ids {*}[expr {$option ? [list idmp p $iid] : {}}] $id f v] $command $told
+            }
+            $f close
+        }
+    }
+}

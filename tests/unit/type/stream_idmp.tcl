@@ -319,7 +319,7 @@ start_server {tags {stream} overrides {save {}}} {
         idmp s p i
         assert_equal 26 [scan [r dump s] %c]
         r save
-        assert_equal VALKEY081 [string range [read_file [config_get dir]/dump.rdb] 0 8]
+        assert_equal VALKEY900 [string range [read_file [config_get dir]/dump.rdb] 0 8]
         r xcfgset s idmp-duration 1
         idmp s p i
         wait_for_condition 100 50 {[fact iids-tracked] == 0} else { fail "the id is remembered" }
