@@ -3,6 +3,7 @@
 #include "base/glob.h"
 #include "client/reply.h"
 #include "command/command.h"
+#include "command/propagate.h"
 #include "commands/cmd_scripting.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
@@ -146,6 +147,15 @@ static bool functionInstallSet(struct functionSet *set, bool flush, enum functio
     return true;
 }
 
+/* Valkey does not read payloads of Redis's versions, which differ in nothing else here. */
+static void functionPropagateRestore(struct client *c, struct str body, int version) {
+    if (!rdbVersionIsRedis(version)) return;
+    sds payload = rdbDumpSeal(sdsnewlen(body.ptr, body.len), RDB_VERSION);
+    struct str argv[4] = {c->argv[0], c->argv[1], sdsview(payload), c->argc == 4 ? c->argv[3] : STR("")};
+    propagateRewrite(c, c->argc, argv);
+    sdsfree(payload);
+}
+
 void functionRestoreCommand(struct client *c) {
     if (c->argc > 4) {
         replySubcommandError(c);
@@ -169,6 +179,7 @@ void functionRestoreCommand(struct client *c) {
     if (functionRestoreAll(body, version, &set, functionLoadLimit(c), &error) &&
         functionInstallSet(&set, flush, replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND, &error)) {
         changesCount(1);
+        functionPropagateRestore(c, body, version);
         replyOk(c);
     } else {
         replyErrorSds(c, error);

@@ -116,16 +116,23 @@ static void dumpExpireOnArrival(struct client *c, struct str key, struct object 
     replyOk(c);
 }
 
-/* Propagates a time that means the same whenever it is read. */
-static void dumpPropagateAbsolute(struct client *c, int64_t expire_ms) {
-    if (!propagateWanted()) return;
+/* Propagates a payload that Valkey reads (`of_redis`: the given one is not), and a time that means the same
+ * whenever it is read (`relative`: the given one does not; it is expire_ms). */
+static void dumpPropagate(struct client *c, bool of_redis, bool relative, int64_t expire_ms) {
+    if (!propagateWanted() || !(of_redis || relative)) return;
     char text[LONG_STR_SIZE];
-    size_t argc = (size_t)c->argc;
-    struct str *argv = zmalloc((argc + 1) * sizeof *argv);
-    memcpy(argv, c->argv, argc * sizeof *argv);
-    argv[2] = strN(text, ll2string(text, expire_ms));
-    argv[argc] = STR("ABSTTL");
-    propagateRewrite(c, (int)argc + 1, argv);
+    int argc = c->argc;
+    struct str *argv = zmalloc(((size_t)argc + 1) * sizeof *argv);
+    memcpy(argv, c->argv, (size_t)argc * sizeof *argv);
+    const struct object *o = of_redis ? dbFind(c->db, c->argv[1]) : NULL; /* a module may have deleted it */
+    sds payload = o ? rdbDump(o) : NULL;
+    if (payload) argv[3] = sdsview(payload);
+    if (relative) {
+        argv[2] = strN(text, ll2string(text, expire_ms));
+        argv[argc++] = STR("ABSTTL");
+    }
+    propagateRewrite(c, argc, argv);
+    sdsfree(payload);
     zfree(argv);
 }
 
@@ -159,7 +166,7 @@ void restoreCommand(struct client *c) {
     unsigned old_type = old ? old->type : v.type;
     dbUpdate(c->db, key, old, v, ttl ? ttl : OBJ_NO_EXPIRE);
     rdbReaderFree(&r);
-    if (relative) dumpPropagateAbsolute(c, ttl);
+    dumpPropagate(c, rdbVersionIsRedis(r.version), relative, ttl);
     if (replaced) {
         keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbUpdate has reported it */
         keyEvent(NOTIFY_GENERIC, "restore", key, c->db);

@@ -229,6 +229,42 @@ proc string_key {key} { return \x00[dump_string $key]\x01v }
 # Metadata of a key: class mrze, which says that it can be ignored, or mrzf, which does not.
 proc metadata {flags} { return \xf3\x01[binary format i [expr {0x9abcde00 | $flags}]]\x02\x05\x05\x03abc\x00 }
 
+start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percentage 0}} {
+    test {RESTORE and FUNCTION RESTORE of payloads of Redis are propagated as payloads that Valkey reads} {
+        set plain [dump_seal "\x00\x01v" 13]
+        set hash [dump_seal "\x18[binary format w 4102444800000]\x02\x01\x01a\x01b\x00\x01c\x01d" 12]
+        set library "#!lua name=lib\nredis.register_function('f', function() return 1 end)"
+        set seen [llength [aof_commands]]
+        r restore k 0 $plain
+        r restore h 4102444800456 $hash absttl
+        r restore h 1000000 $hash replace
+        r restore own 0 [r dump k]
+        r function restore [dump_seal \xf5[dump_string $library] 13] replace
+        set commands [lrange [aof_commands] $seen end]
+        if {[lindex $commands 0 0] eq "SELECT"} { set commands [lrange $commands 1 end] }
+        assert_equal [list restore k 0 [dump_seal "\x00\x01v" 11]] [lindex $commands 0]
+        assert_equal [list restore h 4102444800456 [r dump h] absttl] [lindex $commands 1]
+        assert_equal [list restore h [r pexpiretime h] [r dump h] replace ABSTTL] [lindex $commands 2]
+        assert_equal [list restore own 0 [r dump k]] [lindex $commands 3]
+        assert_equal [list function restore [dump_seal \xf5[dump_string $library] 11] replace] [lindex $commands 4]
+        assert_equal 5 [llength $commands]
+        set digest [r debug digest]
+        r debug loadaof
+        assert_equal $digest [r debug digest]
+        assert_equal {4102444800000 -1 1} [list {*}[r hpexpiretime h fields 2 a c] [r fcall f 0]]
+    }
+}
+
+start_servers {ours {kind ours overrides {save {}}} follower {kind valkey overrides {save {}}}} {
+    test {a replica with Valkey 9.1 follows RESTORE of payloads of Redis} {
+        follow follower ours
+        r [at ours] restore k 0 [dump_seal "\x00\x01v" 13]
+        r [at ours] restore h 0 [dump_seal "\x18[binary format w 4102444800000]\x02\x01\x01a\x01b\x00\x01c\x01d" 12]
+        wait_for_offset follower ours
+        assert_same_contents [at ours] [at follower]
+    }
+}
+
 tags {external:skip} {
     # Each with the database, the key, and what the log says.
     set cases [list \
