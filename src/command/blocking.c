@@ -56,8 +56,8 @@ struct blockingState {
     bool (*accepts_value)(const struct object *o);
     void (*on_end)(struct client *c);
     void (*on_unblocked)(struct client *c, void *owner);
-    int64_t timer;           /* 0: no timer */
-    struct request *request; /* a copy of the request in which it waits */
+    int64_t timer, retry_timer; /* 0: no timer */
+    struct request *request;    /* a copy of the request in which it waits */
     int count;
     struct waiter waiters[];
 };
@@ -184,6 +184,21 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
     blocked_clients += c->conn != NULL;
 }
 
+static int64_t blockingRetryTimer(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id;
+    struct client *c = data;
+    c->blocked->retry_timer = 0;
+    for (int i = 0; i < c->blocked->count; i++) blockingMarkQueue(c->blocked->waiters[i].key);
+    return AE_NOMORE;
+}
+
+void blockedRetryAt(struct client *c, int64_t at_ms) {
+    struct blockingState *b = c->blocked;
+    int64_t delay = at_ms - mstime();
+    if (b->retry_timer) aeDeleteTimeEvent(server_el, b->retry_timer);
+    b->retry_timer = aeCreateTimeEvent(server_el, delay < 0 ? 0 : delay, blockingRetryTimer, c);
+}
+
 void blockUninterruptibly(struct client *c, void (*on_end)(struct client *c)) {
     blockForKeys(c, NULL, 0, 0, 0, on_end, false);
     c->blocked->uninterruptible = true;
@@ -223,6 +238,7 @@ static void blockingRelease(struct client *c) {
         aeDeleteTimeEvent(server_el, b->timer);
         blocked_timeouts--;
     }
+    if (b->retry_timer) aeDeleteTimeEvent(server_el, b->retry_timer);
     for (int i = 0; i < b->count; i++) {
         struct waiter *w = &b->waiters[i];
         listRemove(&w->key->waiters, &w->node);

@@ -24,6 +24,9 @@ bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *de
  * CLIENT_DENY_BLOCKING. */
 void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
                   void (*on_timeout)(struct client *c), bool wake_on_delete);
+/* Runs the command of c, which blockForKeys has blocked, again at that time as well, together with the others
+ * that wait for its keys. Called again, it sets another time. */
+void blockedRetryAt(struct client *c, int64_t at_ms);
 /* Blocks c without keys and deadline; CLIENT UNBLOCK cannot end this wait. */
 void blockUninterruptibly(struct client *c, void (*on_end)(struct client *c));
 bool blockedIsUninterruptible(const struct client *c);

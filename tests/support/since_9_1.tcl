@@ -9,6 +9,7 @@ namespace eval since_9_1 {
         phcard phdel phdelprefix phexists phget phgetall phlongest phmget phmset phprefixes phscan phset
         {script|load} set sismember xackdel xadd xdelex xtrim
         {script|load} set sismember xackdel xadd xcfgset xdelex xidmprecord
+        {script|load} set sismember xackdel xadd xdelex xread xreadgroup xtrim
         zrange zrangebylex zrangebyscore zrevrange zrevrangebylex zrevrangebyscore
     }
     # Leaves the names of these commands out of a list.

@@ -124,6 +124,7 @@ struct streamGroup {
     struct streamID last_id; /* the last delivered */
     int64_t entries_read; /* how many of the entries ever added have IDs up to last_id; STREAM_READ_UNKNOWN */
     struct rax pending, consumers;
+    struct streamDue *due; /* stream_due.c; NULL: no index */
 };
 struct streamConsumer {
     sds name;
@@ -158,6 +159,24 @@ struct streamNack *streamPendingSet(struct streamGroup *g, struct streamID id,
 void streamPendingAssign(struct streamGroup *g, struct streamID id, struct streamNack *nack,
                          struct streamConsumer *consumer);
 bool streamPendingRemove(struct streamGroup *g, struct streamID id);
+
+/* ---- Pending entries by the time of their delivery (stream_due.c) ---- */
+/* Returns the pending entry that was delivered first, and its ID; NULL when there is none. Entries that were
+ * taken away do not count. */
+struct streamNack *streamDueFirst(struct streamGroup *g, struct streamID *id);
+/* Takes it away, until streamDueInsert: for an entry that was claimed, or does not exist any more. */
+void streamDueTakeFirst(struct streamGroup *g);
+void streamDueInsert(struct streamGroup *g, struct streamID id, int64_t delivered_ms); /* there is an index */
+void streamDueDrop(struct streamGroup *g); /* what was taken away counts again */
+size_t streamDueBytes(const struct streamGroup *g);
+
+/* Sets the time of an entry's last delivery. */
+static inline void streamPendingDelivered(struct streamGroup *g, struct streamID id, struct streamNack *nack,
+                                          int64_t delivered_ms) {
+    bool earlier = delivered_ms < nack->delivered_ms;
+    nack->delivered_ms = delivered_ms;
+    if (g->due && earlier) streamDueInsert(g, id, delivered_ms);
+}
 
 /* Advances the group to an entry that is delivered to it. */
 void streamGroupAdvance(struct stream *s, struct streamGroup *g, struct streamID id);

@@ -85,8 +85,8 @@ void replyStreamID(struct client *c, struct streamID id) {
     replyBulk(c, streamIDText(id, text));
 }
 
-void replyStreamEntry(struct client *c, struct streamIterator *it) {
-    replyArrayLen(c, 2);
+void replyStreamEntry(struct client *c, struct streamIterator *it, int more) {
+    replyArrayLen(c, 2 + more);
     replyStreamID(c, it->id);
     replyArrayLen(c, 2 * it->pairs);
     for (int64_t i = 0; i < it->pairs; i++) {
@@ -104,7 +104,7 @@ int64_t replyStreamRange(struct client *c, struct stream *s, struct streamID sta
     struct replyMark mark = replyDeferLen(c);
     streamIterate(&it, s, start, end, reverse);
     while ((!count || n < count) && streamNext(&it)) {
-        replyStreamEntry(c, &it);
+        replyStreamEntry(c, &it, 0);
         n++;
     }
     streamStop(&it);
@@ -115,7 +115,7 @@ int64_t replyStreamRange(struct client *c, struct stream *s, struct streamID sta
 bool replyStreamOne(struct client *c, struct streamFinder *f, struct streamID id) {
     bool found = streamFinderFind(f, id);
     if (found) {
-        replyStreamEntry(c, &f->it);
+        replyStreamEntry(c, &f->it, 0);
     } else {
         replyArrayLen(c, 2);
         replyStreamID(c, id);
@@ -497,6 +497,14 @@ static bool streamCheckSetid(struct client *c, const struct setidArgs *a, struct
     return true;
 }
 
+/* Drops the indexes from which IDs of deleted entries are missing: they may be given to new entries again. */
+static void streamForgetDue(struct stream *s) {
+    struct raxIterator it;
+    raxStart(&it, &s->groups);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) streamDueDrop(it.value);
+    raxStop(&it);
+}
+
 void xsetidCommand(struct client *c) {
     struct setidArgs a;
     if (!streamParseSetid(c, &a)) return;
@@ -507,6 +515,7 @@ void xsetidCommand(struct client *c) {
         return;
     }
     if (!streamCheckSetid(c, &a, s)) return;
+    if (streamIDCompare(a.id, s->last_id) < 0) streamForgetDue(s);
     s->last_id = a.id;
     if (a.added >= 0) s->entries_added = (uint64_t)a.added;
     if (a.max_deleted_given && !streamIDIsZero(a.max_deleted)) s->max_deleted_id = a.max_deleted;

@@ -2,6 +2,7 @@
 /* stream_commands.h - what the files of the stream commands share. */
 #pragma once
 
+#include "base/zmalloc.h"
 #include "client/client.h"
 #include "types/stream/stream.h"
 #include "types/stream/stream_idmp.h"
@@ -26,14 +27,28 @@ bool lookupStreamWrite(struct client *c, struct str key, struct stream **s);
 
 /* ---- Replies ---- */
 void replyStreamID(struct client *c, struct streamID id);
-/* Replies the entry where the iterator is: [id, [field, value ...]]. */
-void replyStreamEntry(struct client *c, struct streamIterator *it);
+/* Replies the entry where the iterator is: [id, [field, value ...]], or the beginning of such an array with
+ * `more` elements behind. */
+void replyStreamEntry(struct client *c, struct streamIterator *it, int more);
 /* Replies at most `count` entries (0: all) as one array; returns how many. */
 int64_t replyStreamRange(struct client *c, struct stream *s, struct streamID start, struct streamID end,
                          bool reverse, int64_t count);
 /* Replies one entry. When it was deleted: replies its ID with a null array, and returns false. */
 bool replyStreamOne(struct client *c, struct streamFinder *f, struct streamID id);
 void replyNoGroup(struct client *c, struct str key, struct str group);
+
+/* ---- Lists of IDs; begin with {0}, and free `ids` ---- */
+struct streamIDList {
+    struct streamID *ids;
+    size_t count, room;
+};
+static inline void streamIDListAdd(struct streamIDList *list, struct streamID id) {
+    if (list->count == list->room) {
+        list->room = list->room ? list->room * 2 : 16;
+        list->ids = zrealloc(list->ids, list->room * sizeof *list->ids);
+    }
+    list->ids[list->count++] = id;
+}
 
 /* ---- Entries and the groups that may need them (stream_delex.c) ---- */
 enum delexMode { DELEX_KEEPREF, DELEX_DELREF, DELEX_ACKED };

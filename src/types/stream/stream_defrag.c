@@ -113,6 +113,7 @@ static bool streamDefragMoveGroup(struct stream *s, uint64_t number, struct defr
     if (!found) return false;
     if (streamDefragMovePiece(&g->pending, at, streamDefragMoveNack)) return true;
     raxMove(&g->consumers, "^", STR(""), SIZE_MAX, defragMove, streamDefragMoveConsumer, NULL);
+    if (g->due) defragPointer(&g->due);
     streamDefragNextStage(at);
     return true;
 }

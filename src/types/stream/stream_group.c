@@ -74,10 +74,11 @@ struct streamNack *streamPendingSet(struct streamGroup *g, struct streamID id,
     } else {
         nack = zmalloc(sizeof *nack);
         nack->consumer = consumer;
+        nack->delivered_ms = INT64_MAX;
         raxInsert(&g->pending, streamKeyView(&key), nack, NULL);
         raxInsert(&consumer->pending, streamKeyView(&key), nack, NULL);
     }
-    nack->delivered_ms = now_ms;
+    streamPendingDelivered(g, id, nack, now_ms);
     nack->deliveries = 1;
     return nack;
 }
@@ -152,6 +153,7 @@ struct streamGroup *streamGroupCreate(struct stream *s, struct str name, struct 
     struct streamGroup *g = zmalloc(sizeof *g);
     g->last_id = id;
     g->entries_read = entries_read;
+    g->due = NULL;
     raxInit(&g->pending);
     raxInit(&g->consumers);
     raxInsert(&s->groups, name, g, NULL);
@@ -161,6 +163,7 @@ struct streamGroup *streamGroupCreate(struct stream *s, struct str name, struct 
 void streamGroupFree(struct streamGroup *g) {
     raxDestroy(&g->consumers, streamGroupConsumerFree);
     raxDestroy(&g->pending, zfree);
+    streamDueDrop(g);
     zfree(g);
 }
 
@@ -176,6 +179,7 @@ struct streamGroup *streamGroupDup(struct streamGroup *g) {
     struct raxIterator it;
     copy->last_id = g->last_id;
     copy->entries_read = g->entries_read;
+    copy->due = NULL;
     raxInit(&copy->pending);
     raxInit(&copy->consumers);
     raxStart(&it, &g->consumers);

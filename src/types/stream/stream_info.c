@@ -75,7 +75,7 @@ static void streamInfoEdgeEntry(struct client *c, struct stream *s, const char *
     replyBulkCstr(c, name);
     streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, last);
     if (streamNext(&it))
-        replyStreamEntry(c, &it);
+        replyStreamEntry(c, &it, 0);
     else
         replyNull(c);
     streamStop(&it);

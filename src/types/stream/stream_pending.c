@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
+#include "command/blocking.h"
 #include "command/command.h"
 #include "command/propagate.h"
 #include "commands/cmd_stream.h"
@@ -179,7 +180,8 @@ static void streamPendingClaimEntry(const struct xclaimOptions *cl, struct strea
                                     struct streamNack *nack) {
     struct client *c = cl->c;
     streamPendingAssign(cl->group, id, nack, cl->consumer);
-    nack->delivered_ms = cl->delivered_ms;
+    streamPendingDelivered(cl->group, id, nack, cl->delivered_ms);
+    if (cl->delivered_ms < cl->now_ms) signalKeyReady(c->db, c->argv[1]); /* for XREADGROUP CLAIM */
     if (cl->retry_count >= 0)
         nack->deliveries = (uint64_t)cl->retry_count;
     else if (!cl->just_id)
@@ -307,24 +309,11 @@ static bool streamPendingParseAutoclaim(struct xclaimOptions *cl, struct streamI
     return true;
 }
 
-struct idList {
-    struct streamID *ids;
-    size_t count, room;
-};
-
-static void streamPendingIdListAdd(struct idList *list, struct streamID id) {
-    if (list->count == list->room) {
-        list->room = list->room ? list->room * 2 : 16;
-        list->ids = zrealloc(list->ids, list->room * sizeof *list->ids);
-    }
-    list->ids[list->count++] = id;
-}
-
 /* The reply begins with the ID to continue from, so the entries to claim are chosen first. Returns that ID;
  * 0-0 at the end. */
 static struct streamID streamPendingChooseEntries(const struct xclaimOptions *cl, struct streamID start,
-                                                  int64_t count, struct idList *claimed,
-                                                  struct idList *deleted) {
+                                                  int64_t count, struct streamIDList *claimed,
+                                                  struct streamIDList *deleted) {
     struct raxIterator it;
     struct streamKey key = streamKeyOf(start);
     raxStart(&it, &cl->group->pending);
@@ -333,7 +322,7 @@ static struct streamID streamPendingChooseEntries(const struct xclaimOptions *cl
         struct streamID id = streamKeyID(it.key);
         bool exists = streamFinderFind(cl->finder, id);
         if (exists && !streamPendingIdleEnough(cl, it.value)) continue;
-        streamPendingIdListAdd(exists ? claimed : deleted, id);
+        streamIDListAdd(exists ? claimed : deleted, id);
         count--;
     }
     struct streamID next = more ? streamKeyID(it.key) : STREAM_ID_MIN;
@@ -343,7 +332,7 @@ static struct streamID streamPendingChooseEntries(const struct xclaimOptions *cl
 
 static void streamPendingAutoclaim(const struct xclaimOptions *cl, struct streamID start, int64_t count) {
     struct client *c = cl->c;
-    struct idList claimed = {0}, deleted = {0};
+    struct streamIDList claimed = {0}, deleted = {0};
     replyArrayLen(c, 3);
     replyStreamID(c, streamPendingChooseEntries(cl, start, count, &claimed, &deleted));
     replyArrayLen(c, (int64_t)claimed.count);

@@ -3,7 +3,12 @@
  *
  * Both look at their streams and reply what is there. When there is nothing they wait, and are run again from
  * the start when one of the streams has grown. Only "$", the end of the stream when the client called, must
- * not be evaluated again: the waiting command has the ID in its place. */
+ * not be evaluated again: the waiting command has the ID in its place.
+ *
+ * With CLAIM, reading ">" first takes over what has been pending for long, the longest first (stream_due.c),
+ * and then what is new. A waiting command is then also run again when the entry that was delivered first has
+ * been pending for that long. An entry that is delivered meanwhile cannot come earlier, except by XCLAIM with
+ * an older time, which wakes the waiting clients itself. */
 #include "base/clock.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -16,10 +21,14 @@
 #include "types/stream/stream_commands.h"
 #include "types/types.h"
 
+#define CLAIM_RECHECK_MS                                                                                     \
+    100 /* how soon a waiting CLAIM looks again when nothing is pending, at the earliest */
+
 struct readArgs {
-    bool from_group, block, noack, group_given;
-    int64_t count; /* 0: all */
-    int64_t deadline_ms;
+    bool from_group, block, noack, group_given, claim;
+    int64_t count;                /* 0: all */
+    int64_t max_count, max_bytes; /* of all streams together; 0: no limit */
+    int64_t deadline_ms, min_idle_ms;
     struct str group, consumer;
     int keys_at, streams; /* the IDs follow the keys */
 };
@@ -40,7 +49,17 @@ static bool streamReadOnlyForGroups(struct client *c, const struct readArgs *a, 
                          option);
 }
 
-enum readOption { READ_UNKNOWN, READ_BLOCK, READ_COUNT, READ_GROUP, READ_NOACK, READ_STREAMS };
+enum readOption {
+    READ_UNKNOWN,
+    READ_BLOCK,
+    READ_CLAIM,
+    READ_COUNT,
+    READ_GROUP,
+    READ_MAXCOUNT,
+    READ_MAXSIZE,
+    READ_NOACK,
+    READ_STREAMS
+};
 
 /* Returns the option at argv[i]; *args: how many arguments it takes (STREAMS: at least). */
 static enum readOption streamReadOptionAt(const struct str *argv, int argc, int i, int *args) {
@@ -48,11 +67,9 @@ static enum readOption streamReadOptionAt(const struct str *argv, int argc, int 
         const char *name;
         int args;
         enum readOption option;
-    } options[] = {{"block", 1, READ_BLOCK},
-                   {"count", 1, READ_COUNT},
-                   {"group", 2, READ_GROUP},
-                   {"noack", 0, READ_NOACK},
-                   {"streams", 1, READ_STREAMS}};
+    } options[] = {{"streams", 1, READ_STREAMS}, {"count", 1, READ_COUNT},      {"group", 2, READ_GROUP},
+                   {"block", 1, READ_BLOCK},     {"noack", 0, READ_NOACK},      {"claim", 1, READ_CLAIM},
+                   {"maxsize", 1, READ_MAXSIZE}, {"maxcount", 1, READ_MAXCOUNT}};
     for (size_t o = 0; o < sizeof options / sizeof *options; o++) {
         *args = options[o].args;
         if (strIs(argv[i], options[o].name) && i + *args < argc) return options[o].option;
@@ -72,10 +89,19 @@ int xreadGetKeys(const struct serverCommand *cmd, const struct str *argv, int ar
     return streams ? keyRefsAdd(keys, 0, i, i + streams - 1, 1, KEY_RO | KEY_ACCESS) : -1;
 }
 
+static bool streamReadParseClaim(struct client *c, struct readArgs *a, struct str arg) {
+    if (!streamReadOnlyForGroups(c, a, "CLAIM")) return false;
+    a->claim = true;
+    if (!argLongLong(c, arg, &a->min_idle_ms, "ERR min-idle-time is not an integer or out of range"))
+        return false;
+    return a->min_idle_ms >= 0 || replyError(c, "ERR min-idle-time must be a positive integer");
+}
+
 /* Parses the option at argv[*i] and moves *i to the last argument that it uses. */
 static bool streamReadParseOption(struct client *c, struct readArgs *a, enum readOption option, int *i) {
     switch (option) {
     case READ_BLOCK: a->block = true; return argTimeout(c, c->argv[++*i], true, &a->deadline_ms);
+    case READ_CLAIM: return streamReadParseClaim(c, a, c->argv[++*i]);
     case READ_COUNT:
         if (!argLongLong(c, c->argv[++*i], &a->count, NULL)) return false;
         if (a->count < 0) a->count = 0;
@@ -86,6 +112,10 @@ static bool streamReadParseOption(struct client *c, struct readArgs *a, enum rea
         a->group = c->argv[++*i];
         a->consumer = c->argv[++*i];
         return true;
+    case READ_MAXCOUNT:
+        return argRange(c, c->argv[++*i], 1, INT64_MAX, &a->max_count, "ERR MAXCOUNT must be > 0");
+    case READ_MAXSIZE:
+        return argRange(c, c->argv[++*i], 1, INT64_MAX, &a->max_bytes, "ERR MAXSIZE must be > 0");
     case READ_NOACK: a->noack = true; return streamReadOnlyForGroups(c, a, "NOACK");
     default: replySyntaxError(c); return false;
     }
@@ -106,6 +136,8 @@ static bool streamReadParseReadArgs(struct client *c, struct readArgs *a) {
             c, "ERR Unbalanced '%s' list of streams: for each stream key an ID or '%c' must be specified.",
             a->from_group ? "xreadgroup" : "xread", a->from_group ? '>' : '$');
     a->streams = left / 2;
+    if (a->max_count && a->max_count < a->count)
+        return replyError(c, "ERR MAXCOUNT must be greater than or equal to COUNT");
     if (!a->from_group || a->group_given) return true;
     return replyError(c, "ERR Missing GROUP option for XREADGROUP");
 }
@@ -160,45 +192,118 @@ static bool streamReadOpenStream(struct client *c, const struct readArgs *a, int
     return streamReadParseStart(c, a, c->argv[a->keys_at + a->streams + i], r);
 }
 
-/* ---- Delivery to a group ---- */
+/* ---- Limits ---- */
 
-struct delivery {
+/* A reply that is being written. */
+struct readReply {
     struct client *c;
     const struct readArgs *args;
-    struct str key;
     int64_t now_ms;
+    size_t start;    /* bytes that were in the chain before */
+    int64_t entries; /* replied so far, of all streams */
+    struct str key;  /* of the current stream */
 };
 
-static void streamReadPropagateDelivery(const struct delivery *d, const struct readStream *r,
-                                        struct streamID id, const struct streamNack *nack) {
+/* Returns whether another entry may be replied, after `of_stream` ones of its stream. MAXSIZE ends the reply
+ * with the entry that reaches it, so there is at least one. */
+static bool streamReadMayReply(const struct readReply *r, int64_t of_stream) {
+    const struct readArgs *a = r->args;
+    if (a->count && of_stream >= a->count) return false;
+    if (a->max_count && r->entries >= a->max_count) return false;
+    return !a->max_bytes || !r->entries || r->c->out.bytes - r->start < (size_t)a->max_bytes;
+}
+
+/* ---- Delivery to a group ---- */
+
+static void streamReadPropagateDelivery(struct readReply *d, const struct readStream *r, struct streamID id,
+                                        const struct streamNack *nack) {
     if (nack) propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
 }
 
-/* Delivers entries that the group has not delivered yet. */
-static void streamReadDeliverFresh(const struct delivery *d, struct readStream *r) {
+/* Delivers entries that the group has not delivered yet, after `n` others. Returns the number of all. */
+static int64_t streamReadDeliverFresh(struct readReply *d, struct readStream *r, int64_t n) {
     struct streamIterator it;
-    int64_t n = 0;
+    int64_t before = n;
     struct streamID start = r->after;
-    struct replyMark mark = replyDeferLen(d->c);
     streamIDNext(&start);
     streamIterate(&it, r->stream, start, STREAM_ID_MAX, false);
-    while ((!d->args->count || n < d->args->count) && streamNext(&it)) {
+    while (streamReadMayReply(d, n) && streamNext(&it)) {
         struct streamNack *nack = NULL;
         streamGroupAdvance(r->stream, r->group, it.id);
-        replyStreamEntry(d->c, &it);
+        replyStreamEntry(d->c, &it, d->args->claim ? 2 : 0);
+        if (d->args->claim) { /* idle time and deliveries, of an entry that was never delivered */
+            replyLongLong(d->c, 0);
+            replyLongLong(d->c, 0);
+        }
         if (!d->args->noack) nack = streamPendingSet(r->group, it.id, r->consumer, d->now_ms);
         streamReadPropagateDelivery(d, r, it.id, nack);
         n++;
+        d->entries++;
     }
     streamStop(&it);
-    replySetArrayLen(d->c, mark, n);
+    if (n == before) return n;
     if (!d->args->noack) r->consumer->active_ms = d->now_ms;
     propagateGroupID(d->c, d->key, d->args->group, r->group);
+    return n;
+}
+
+/* Returns the entry that has been pending for the longest time, and its ID; NULL when nothing is pending. */
+static struct streamNack *streamReadFirstDue(const struct readStream *r, struct streamFinder *f,
+                                             struct streamID *id) {
+    for (struct streamNack *nack; (nack = streamDueFirst(r->group, id)); streamDueTakeFirst(r->group))
+        if (streamFinderFind(f, *id)) return nack;
+    return NULL;
+}
+
+static bool streamReadIsDue(const struct readArgs *a, const struct streamNack *nack, int64_t now_ms) {
+    return nack && nack->delivered_ms <= now_ms - a->min_idle_ms;
+}
+
+/* Gives the entry where the finder is to the consumer. */
+static void streamReadClaim(struct readReply *d, struct readStream *r, struct streamFinder *f,
+                            struct streamNack *nack) {
+    struct streamID id = f->it.id;
+    replyStreamEntry(d->c, &f->it, 2);
+    replyLongLong(d->c, d->now_ms - nack->delivered_ms);
+    replyLongLong(d->c, (int64_t)nack->deliveries);
+    streamPendingAssign(r->group, id, nack, r->consumer);
+    streamPendingDelivered(r->group, id, nack, d->now_ms);
+    nack->deliveries++;
+    propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
+}
+
+/* Claims what has been pending for long enough. Returns how many entries there were. They are put back into
+ * the index at the end: with a minimum of 0 ms they would come again. */
+static int64_t streamReadClaimDue(struct readReply *d, struct readStream *r) {
+    struct streamFinder f;
+    struct streamIDList claimed = {0};
+    streamFinderStart(&f, r->stream);
+    while (streamReadMayReply(d, (int64_t)claimed.count)) {
+        struct streamID id;
+        struct streamNack *nack = streamReadFirstDue(r, &f, &id);
+        if (!streamReadIsDue(d->args, nack, d->now_ms)) break;
+        streamDueTakeFirst(r->group);
+        streamReadClaim(d, r, &f, nack);
+        streamIDListAdd(&claimed, id);
+        d->entries++;
+    }
+    streamFinderStop(&f);
+    for (size_t i = 0; i < claimed.count; i++) streamDueInsert(r->group, claimed.ids[i], d->now_ms);
+    zfree(claimed.ids);
+    if (claimed.count) r->consumer->active_ms = d->now_ms;
+    return (int64_t)claimed.count;
+}
+
+static void streamReadDeliver(struct readReply *d, struct readStream *r) {
+    struct replyMark mark = replyDeferLen(d->c);
+    int64_t n = d->args->claim ? streamReadClaimDue(d, r) : 0;
+    n = streamReadDeliverFresh(d, r, n);
+    replySetArrayLen(d->c, mark, n);
     keyStateChanged(d->c->db, d->key, NOTIFY_STREAM, NULL, 1);
 }
 
 /* Delivers entries that the consumer has received before and not acknowledged. */
-static void streamReadDeliverAgain(const struct delivery *d, struct readStream *r) {
+static void streamReadDeliverAgain(struct readReply *d, struct readStream *r) {
     struct raxIterator it;
     struct streamFinder f;
     struct streamKey key = streamKeyOf(r->after);
@@ -208,11 +313,12 @@ static void streamReadDeliverAgain(const struct delivery *d, struct readStream *
     streamFinderStart(&f, r->stream);
     raxStart(&it, &r->consumer->pending);
     bool more = raxSeek(&it, ">", streamKeyView(&key));
-    for (; more && (!d->args->count || n < d->args->count); more = raxNext(&it), n++) {
+    for (; more && streamReadMayReply(d, n); more = raxNext(&it), n++) {
         struct streamNack *nack = it.value;
         struct streamID id = streamKeyID(it.key);
+        d->entries++;
         if (!replyStreamOne(d->c, &f, id)) continue;
-        nack->delivered_ms = d->now_ms;
+        streamPendingDelivered(r->group, id, nack, d->now_ms);
         nack->deliveries++;
         propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
         changed = true;
@@ -225,25 +331,57 @@ static void streamReadDeliverAgain(const struct delivery *d, struct readStream *
 
 /* ---- The commands ---- */
 
-static bool streamReadHasSomething(const struct readStream *r) {
-    if (r->group && !r->fresh) return true; /* history is replied even when it is empty */
-    return r->stream && r->stream->length && streamIDCompare(streamHighestID(r->stream), r->after) > 0;
+static bool streamReadHasDue(const struct readArgs *a, const struct readStream *r, int64_t now_ms) {
+    struct streamFinder f;
+    struct streamID id;
+    streamFinderStart(&f, r->stream);
+    bool due = streamReadIsDue(a, streamReadFirstDue(r, &f, &id), now_ms);
+    streamFinderStop(&f);
+    return due;
 }
 
-static void streamReadReplyOneStream(struct client *c, const struct readArgs *a, struct str key,
-                                     struct readStream *r, int64_t now_ms) {
-    struct delivery d = {c, a, key, now_ms};
+static bool streamReadHasSomething(const struct readArgs *a, const struct readStream *r, int64_t now_ms) {
+    if (r->group && !r->fresh) return true; /* history is replied even when it is empty */
+    if (!r->stream || !r->stream->length) return false;
+    if (streamIDCompare(streamHighestID(r->stream), r->after) > 0) return true;
+    return a->claim && streamReadHasDue(a, r, now_ms);
+}
+
+/* Replies entry by entry, up to MAXSIZE. */
+static void streamReadReplySized(struct readReply *reply, struct stream *s, struct streamID start) {
+    struct streamIterator it;
+    int64_t n = 0;
+    struct replyMark mark = replyDeferLen(reply->c);
+    streamIterate(&it, s, start, STREAM_ID_MAX, false);
+    for (; streamReadMayReply(reply, n) && streamNext(&it); n++, reply->entries++)
+        replyStreamEntry(reply->c, &it, 0);
+    streamStop(&it);
+    replySetArrayLen(reply->c, mark, n);
+}
+
+static void streamReadReplyNew(struct readReply *reply, const struct readStream *r) {
+    const struct readArgs *a = reply->args;
+    struct streamID start = r->after;
+    int64_t count = a->count, left = a->max_count - reply->entries;
+    streamIDNext(&start);
+    if (a->max_count && (!count || left < count)) count = left;
+    if (a->max_bytes)
+        streamReadReplySized(reply, r->stream, start);
+    else
+        reply->entries += replyStreamRange(reply->c, r->stream, start, STREAM_ID_MAX, false, count);
+}
+
+static void streamReadReplyOneStream(struct readReply *reply, struct str key, struct readStream *r) {
+    struct client *c = reply->c;
+    reply->key = key;
     if (c->resp == 2) replyArrayLen(c, 2);
     replyBulk(c, key);
-    if (!r->group) {
-        struct streamID start = r->after;
-        streamIDNext(&start);
-        replyStreamRange(c, r->stream, start, STREAM_ID_MAX, false, a->count);
-    } else if (r->fresh) {
-        streamReadDeliverFresh(&d, r);
-    } else {
-        streamReadDeliverAgain(&d, r);
-    }
+    if (!r->group)
+        streamReadReplyNew(reply, r);
+    else if (r->fresh)
+        streamReadDeliver(reply, r);
+    else
+        streamReadDeliverAgain(reply, r);
 }
 
 /* Returns false when there is nothing. */
@@ -251,6 +389,7 @@ static bool streamReadReplyStreams(struct client *c, const struct readArgs *a, s
                                    int64_t now_ms) {
     int64_t found = 0;
     struct replyMark mark;
+    struct readReply reply = {.c = c, .args = a, .now_ms = now_ms, .start = c->out.bytes};
     for (int i = 0; i < a->streams; i++) {
         struct str key = c->argv[a->keys_at + i];
         struct readStream *r = &streams[i];
@@ -258,9 +397,9 @@ static bool streamReadReplyStreams(struct client *c, const struct readArgs *a, s
             r->consumer = streamConsumerFor(c, key, a->group, r->group, a->consumer, now_ms);
             if (r->fresh) r->after = r->group->last_id; /* the same key may have been named before */
         }
-        if (!streamReadHasSomething(r)) continue;
+        if (!streamReadMayReply(&reply, 0) || !streamReadHasSomething(a, r, now_ms)) continue;
         if (!found++) mark = replyDeferLen(c);
-        streamReadReplyOneStream(c, a, key, r, now_ms);
+        streamReadReplyOneStream(&reply, key, r);
     }
     if (!found) return false;
     if (c->resp == 2)
@@ -268,6 +407,30 @@ static bool streamReadReplyStreams(struct client *c, const struct readArgs *a, s
     else
         replySetMapLen(c, mark, found);
     return true;
+}
+
+/* ---- Waiting ---- */
+
+/* Returns when an entry of the stream may have been pending for long enough. */
+static int64_t streamReadClaimTime(const struct readArgs *a, const struct readStream *r, int64_t now_ms) {
+    struct streamFinder f;
+    struct streamID id;
+    streamFinderStart(&f, r->stream);
+    const struct streamNack *nack = streamReadFirstDue(r, &f, &id);
+    streamFinderStop(&f);
+    if (nack && nack->delivered_ms <= now_ms) return nack->delivered_ms + a->min_idle_ms;
+    return now_ms + (a->min_idle_ms > CLAIM_RECHECK_MS ? a->min_idle_ms : CLAIM_RECHECK_MS);
+}
+
+static void streamReadRetryInTime(struct client *c, const struct readArgs *a,
+                                  const struct readStream *streams) {
+    int64_t now_ms = mstime(), at = INT64_MAX;
+    if (a->min_idle_ms > INT64_MAX / 2) return;
+    for (int i = 0; i < a->streams; i++) {
+        int64_t time = streams[i].fresh ? streamReadClaimTime(a, &streams[i], now_ms) : INT64_MAX;
+        if (time < at) at = time;
+    }
+    if (at < INT64_MAX) blockedRetryAt(c, at);
 }
 
 /* The waiting copy of the command has IDs where the client wrote "$". */
@@ -279,6 +442,7 @@ static void streamReadWaitForStreams(struct client *c, const struct readArgs *a,
     for (int i = 0; i < a->streams; i++)
         if (streamIsChar(ids[i], '$')) ids[i] = streamIDText(streams[i].after, texts[i]);
     blockForKeys(c, c->argv + a->keys_at, a->streams, OBJ_STREAM, a->deadline_ms, NULL, a->from_group);
+    if (a->claim) streamReadRetryInTime(c, a, streams);
     memcpy(ids, given, (size_t)a->streams * sizeof *given);
     zfree(given);
     zfree(texts);

@@ -53,7 +53,7 @@ static size_t streamTypeNodesMemory(struct stream *s, size_t samples) {
 
 static size_t streamTypeGroupMemory(struct streamGroup *g) {
     struct raxIterator it;
-    size_t bytes = zmallocSize(g) + g->pending.bytes + g->consumers.bytes;
+    size_t bytes = zmallocSize(g) + g->pending.bytes + g->consumers.bytes + streamDueBytes(g);
     bytes += g->pending.size * zmallocGoodSize(sizeof(struct streamNack));
     raxStart(&it, &g->consumers);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {

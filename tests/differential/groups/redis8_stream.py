@@ -1,5 +1,6 @@
-"""redis8_stream.py - XACKDEL and XDELEX, which Redis has had since 8.2 and Valkey since 9.2; XADD and XTRIM with a mode. Keys
-y0..y2, groups g0..g2.
+"""redis8_stream.py - XACKDEL and XDELEX, which Redis has had since 8.2 and Valkey since 9.2; XADD and XTRIM with a mode; XREADGROUP
+CLAIM. Keys y0..y2, groups g0..g2. Only XCLAIM makes entries wait long enough to be claimed, each with a time of its own: what was
+delivered within one millisecond is claimed by ID here, and in the order of delivery there.
 
 The two differ where an acknowledging group has its own last ID moved back (there XGROUP SETID only moves to the end), and in the
 message when the number of IDs is wrong (so it is right).
@@ -84,6 +85,22 @@ def xreadgroup(p):
     return Command(b"XREADGROUP", b"GROUP", group(p), b"c%d" % p.randint(0, 1), b"COUNT", p.randint(1, 12), b"STREAMS", key(p), b">", fixed=True)
 
 
+def xclaim(p):
+    p.redis8_idle = getattr(p, "redis8_idle", 1000) + 1
+    idle_ms = 100000 * (p.redis8_idle if p.chance(0.5) else 10**7 - p.redis8_idle)
+    return Command(b"XCLAIM", key(p), group(p), b"c%d" % p.randint(0, 1), 0, b"%d-0" % max(1, clock(p, 0) - p.randint(0, 20)), b"IDLE", idle_ms,
+                   *p.maybe(0.3, b"FORCE"), *p.maybe(0.3, b"RETRYCOUNT", p.randint(0, 9)), b"JUSTID", fixed=True)
+
+
+def xreadgroup_claim(p):
+    least = 10**8 if p.chance(0.97) else p.choice([b"-1", b"x", b"9223372036854775807", b"1.5", 10**10])
+    options = [[p.token(b"GROUP"), group(p), b"c%d" % p.randint(0, 1)], [p.token(b"CLAIM"), least], p.maybe(0.7, b"COUNT", p.randint(0, 8)), p.maybe(0.1, b"NOACK")]
+    p.shuffle(options)
+    keys = [key(p) for _ in range(p.choice([1, 1, 1, 2]))]
+    after = sorted([p.choice([b">"] * 9 + [b"0"]) for _ in keys], reverse=True)  # behind a history nothing is claimed there
+    return Command(b"XREADGROUP", *[word for option in options for word in option], b"STREAMS", *keys, *after, how=STREAM, fixed=True)
+
+
 def xgroup(p):
     k, g = key(p), group(p)
     return p.choice([Command(b"XGROUP", b"CREATE", k, g, p.choice([b"0", b"0", b"$"]), b"MKSTREAM", fixed=True),
@@ -104,6 +121,6 @@ def look(p):
 
 
 COMMANDS = [
-    (14, xadd), (20, xreadgroup), (5, xadd_trim), (10, xtrim), (14, xackdel), (14, xdelex), (5, lambda p: Command(b"XACK", key(p), group(p), *ids(p), fixed=True)),
+    (14, xadd), (20, xreadgroup), (5, xadd_trim), (10, xtrim), (12, xclaim), (12, xreadgroup_claim), (14, xackdel), (14, xdelex), (5, lambda p: Command(b"XACK", key(p), group(p), *ids(p), fixed=True)),
     (3, lambda p: Command(b"XDEL", key(p), *ids(p), fixed=True)), (5, xgroup), (0.4, destroy), (8, look),
 ]
