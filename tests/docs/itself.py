@@ -3,6 +3,7 @@ import os
 import tempfile
 
 import links
+import redis8
 import sources
 from names import Known
 from pages import Block, Failed, Shell, run_command
@@ -43,6 +44,11 @@ SOURCES = [  # lines of a map with the folder ds/, in which there is t.h
     ("`ds/`", None), ("`ds/` `ds/t.h` `src/ds/t.h` `ds/t` `ds/t*`", None), ("`ds/` `other/t.h` `ds/foo.c`", None),
     ("", "no line for"), ("`ds/` `ds/u.h`", "`ds/u.h`"), ("`ds/` `ds/t.c`", "`ds/t.c`"), ("`ds/` `ds/u*`", "`ds/u*`"),
 ]
+TABLES = [  # rows of the table "From Redis 8", where our server has GET and SET EX
+    ("| `GET`, `SET EX` | 8.0 | the same | |", None), ("| `SET EX` | 8.0 | Valkey's form | |\n| `VADD` | 8.0 | no | |", None),
+    ("| `SET IFDEQ` | 8.0 | the same | |", "our server lacks it"), ("| `GET` | 8.0 | no | |", "our server has it"),
+    ("| `GET` | 8.0 | equal | |", "is no state"), ("", "no table"),
+]
 
 
 def told_of_block(lines):
@@ -81,6 +87,11 @@ def told_of_map(text):
         return "\n".join(sources.check(folder, None)) or None
 
 
+def told_of_table(rows):
+    text = "\n### Commands\n| a | b | c |\n|---|---|---|\n%s\n\n### Directives\n| a | b |\n|---|---|\n| `here-it-is` | the same |\n" % rows
+    return "\n".join(redis8.complaints(text, {"GET", "SET", "SET EX"}, {"here-it-is"}, {"field_a"}, b"")) or None
+
+
 def check(tree, server):
     wrong = []
 
@@ -94,6 +105,8 @@ def check(tree, server):
         compare(text, told_of_page(text), expected)
     for text, expected in SOURCES:
         compare(text, told_of_map(text), expected)
+    for text, expected in TABLES:
+        compare(text, told_of_table(text), expected)
     known = Known(tree, server)
     for text, expected in NAMES:
         compare(text, known.wrong(text), expected)

@@ -79,27 +79,39 @@ def ask(server):
         running.stop()
 
 
-def check(tree, server):
-    text, wrong = section(tree), []
-    known, directives, fields = ask(server)
-    if not commands(text):
-        return ["%s: no table \"From Redis 8\"" % PAGE]
+def wrong_commands(text, known):
     for name, state in commands(text).items():
         if state not in ("the same", "Valkey's form", "no"):
-            wrong.append("%s: %s: %r is no state" % (PAGE, name, state))
+            yield "%s: %r is no state" % (name, state)
         elif (name in known) != (state != "no"):
-            wrong.append("%s: %s is %r, and our server %s it" % (PAGE, name, state, "has" if name in known else "lacks"))
-    with open(server, "rb") as file:
-        program = file.read()
+            yield "%s is %r, and our server %s it" % (name, state, "has" if name in known else "lacks")
+
+
+def wrong_directives(text, directives, program):
     for row in rows(text, "Directives"):
         for name in names(row[0]):
             if name not in directives and (row[1] == "the same" or name.encode() not in program):
-                wrong.append("%s: our server has no directive %s" % (PAGE, name))
+                yield "our server has no directive %s" % name
+
+
+def wrong_fields(text, fields):
     for row in rows(text, "INFO and events"):
         for name in names(row[0] if row[1] == "the same" else row[1]):
             if "_" in name and name not in fields and name != "redis_mode":
-                wrong.append("%s: INFO of our server has no %s" % (PAGE, name))
+                yield "INFO of our server has no %s" % name
         for name in names(row[0]) if row[1] == "no" else []:
             if name in fields:
-                wrong.append("%s: INFO of our server has %s" % (PAGE, name))
-    return wrong
+                yield "INFO of our server has %s" % name
+
+
+def complaints(text, known, directives, fields, program):
+    """What is wrong in the section."""
+    if not commands(text):
+        return ["%s: no table of commands \"From Redis 8\"" % PAGE]
+    found = [*wrong_commands(text, known), *wrong_directives(text, directives, program), *wrong_fields(text, fields)]
+    return ["%s: %s" % (PAGE, complaint) for complaint in found]
+
+
+def check(tree, server):
+    with open(server, "rb") as file:
+        return complaints(section(tree), *ask(server), file.read())

@@ -167,10 +167,10 @@ func sizesOfSets() {
 
 func boundedCounters() {
 	bounded := redis.IncrEXIntArgs{By: 5, HasBy: true, UBound: 7, HasUBound: true}
-	eq(must(r.IncrEXInt(ctx, "n", bounded).Result()), redis.IncrEXIntResult{Value: 5, AppliedIncrement: 5})
-	eq(must(r.IncrEXInt(ctx, "n", bounded).Result()), redis.IncrEXIntResult{Value: 5, AppliedIncrement: 0})
+	eq(must(r.IncrEXInt(ctx, "counter", bounded).Result()), redis.IncrEXIntResult{Value: 5, AppliedIncrement: 5})
+	eq(must(r.IncrEXInt(ctx, "counter", bounded).Result()), redis.IncrEXIntResult{Value: 5, AppliedIncrement: 0})
 	bounded.Saturate = true
-	eq(must(r.IncrEXInt(ctx, "n", bounded).Result()), redis.IncrEXIntResult{Value: 7, AppliedIncrement: 2})
+	eq(must(r.IncrEXInt(ctx, "counter", bounded).Result()), redis.IncrEXIntResult{Value: 7, AppliedIncrement: 2})
 }
 
 func hotKeys() {

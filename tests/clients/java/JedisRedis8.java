@@ -127,9 +127,9 @@ public class JedisRedis8 {
     }
 
     static void boundedCounters() {
-        eq(r.increx("n", 5, IncrexParams.increxParams().ubound(7).ex(100)), List.of(5L, 5L));
-        eq(r.increx("n", 5, IncrexParams.increxParams().ubound(7)), List.of(5L, 0L));
-        eq(r.increx("n", 5, IncrexParams.increxParams().ubound(7).saturate().persist()), List.of(7L, 2L));
+        eq(r.increx("counter", 5, IncrexParams.increxParams().ubound(7).ex(100)), List.of(5L, 5L));
+        eq(r.increx("counter", 5, IncrexParams.increxParams().ubound(7)), List.of(5L, 0L));
+        eq(r.increx("counter", 5, IncrexParams.increxParams().ubound(7).saturate().persist()), List.of(7L, 2L));
     }
 
     static void hotKeys() {

@@ -123,9 +123,9 @@ public class LettuceRedis8 {
     }
 
     static void boundedCounters() {
-        IncrexValue<Long> saturated = r.increx("n", 9, IncrexArgs.Builder.ubound(7).saturate());
+        IncrexValue<Long> saturated = r.increx("counter", 9, IncrexArgs.Builder.ubound(7).saturate());
         eq(List.of(saturated.getValue(), saturated.getIncrement()), List.of(7L, 7L));
-        eq(r.increx("n", 5, IncrexArgs.Builder.ubound(7)).getIncrement(), 0L);
+        eq(r.increx("counter", 5, IncrexArgs.Builder.ubound(7)).getIncrement(), 0L);
     }
 
     static void hotKeys() {

@@ -109,10 +109,10 @@ async function sizesOfSets() {
 
 async function boundedCounters() {
     const numbers = (reply) => reply.map(Number);
-    eq(numbers(await r.increx('n', { by: 5, upperBound: 7, expiration: { type: 'EX', value: 100 } })), [5, 5]);
-    eq(numbers(await r.increx('n', { by: 5, upperBound: 7 })), [5, 0]);
-    eq(numbers(await r.increx('n', { by: 5, upperBound: 7, saturate: true, expiration: { type: 'PERSIST' } })), [7, 2]);
-    eq(await r.ttl('n'), -1);
+    eq(numbers(await r.increx('counter', { by: 5, upperBound: 7, expiration: { type: 'EX', value: 100 } })), [5, 5]);
+    eq(numbers(await r.increx('counter', { by: 5, upperBound: 7 })), [5, 0]);
+    eq(numbers(await r.increx('counter', { by: 5, upperBound: 7, saturate: true, expiration: { type: 'PERSIST' } })), [7, 2]);
+    eq(await r.ttl('counter'), -1);
 }
 
 async function hotKeys() {

@@ -136,10 +136,10 @@ def sizes_of_sets():
 
 
 def bounded_counters():
-    eq([float(number) for number in r.increx("n", byint=5, ubound=7, ex=100)], [5, 5])
-    eq([float(number) for number in r.increx("n", byint=5, ubound=7)], [5, 0])
-    eq([float(number) for number in r.increx("n", byint=5, ubound=7, saturate=True, persist=True)], [7, 2])
-    eq(r.ttl("n"), -1)
+    eq([float(number) for number in r.increx("counter", byint=5, ubound=7, ex=100)], [5, 5])
+    eq([float(number) for number in r.increx("counter", byint=5, ubound=7)], [5, 0])
+    eq([float(number) for number in r.increx("counter", byint=5, ubound=7, saturate=True, persist=True)], [7, 2])
+    eq(r.ttl("counter"), -1)
 
 
 def hot_keys():
