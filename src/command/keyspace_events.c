@@ -4,6 +4,8 @@
  *     __keyspace@<db>__:<key>      the message is the event     with K in notify-keyspace-events
  *     __keyevent@<db>__:<event>    the message is the key       with E
  *
+ * subkey_events.c has the messages about fields of hashes.
+ *
  * The other letters of the directive choose classes of events. Those of o and c, which A leaves out, tell of
  * values that are replaced; their senders are told that anybody wants them (SERVER_REPLACEMENT). While it is
  * empty no sink is registered, and a change costs nothing here. Part of pubsub.h. */
@@ -24,11 +26,28 @@ static const struct {
     char letter;
     int class;
 } classes[] = {
-    {'A', NOTIFY_ALL},      {'g', NOTIFY_GENERIC},     {'$', NOTIFY_STRING},       {'l', NOTIFY_LIST},
-    {'s', NOTIFY_SET},      {'h', NOTIFY_HASH},        {'z', NOTIFY_ZSET},         {'x', NOTIFY_EXPIRED},
-    {'e', NOTIFY_EVICTED},  {'t', NOTIFY_STREAM},      {'d', NOTIFY_MODULE},       {'p', NOTIFY_PATH_HASH},
-    {'n', NOTIFY_NEW},      {'o', NOTIFY_OVERWRITTEN}, {'c', NOTIFY_TYPE_CHANGED}, {'K', NOTIFY_KEYSPACE},
-    {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_KEY_MISS},
+    {'A', NOTIFY_ALL},
+    {'g', NOTIFY_GENERIC},
+    {'$', NOTIFY_STRING},
+    {'l', NOTIFY_LIST},
+    {'s', NOTIFY_SET},
+    {'h', NOTIFY_HASH},
+    {'z', NOTIFY_ZSET},
+    {'x', NOTIFY_EXPIRED},
+    {'e', NOTIFY_EVICTED},
+    {'t', NOTIFY_STREAM},
+    {'d', NOTIFY_MODULE},
+    {'p', NOTIFY_PATH_HASH},
+    {'n', NOTIFY_NEW},
+    {'o', NOTIFY_OVERWRITTEN},
+    {'c', NOTIFY_TYPE_CHANGED},
+    {'K', NOTIFY_KEYSPACE},
+    {'E', NOTIFY_KEYEVENT},
+    {'m', NOTIFY_KEY_MISS},
+    {'S', NOTIFY_SUBKEYSPACE},
+    {'T', NOTIFY_SUBKEYEVENT},
+    {'I', NOTIFY_SUBKEYSPACEITEM},
+    {'V', NOTIFY_SUBKEYSPACEEVENT},
 };
 #define CLASS_COUNT (sizeof classes / sizeof *classes)
 
@@ -65,6 +84,7 @@ static bool keyspaceEventsSetClasses(const struct configDirective *d, int argc, 
     if (!now && configured) notifyRemoveEventSink(keyspaceEventsPublishEvent);
     serverEventWant(SERVER_REPLACEMENT, now & NOTIFY_REPLACEMENTS);
     configured = now;
+    subkeyEventsWant(now);
     return true;
 }
 

@@ -34,4 +34,5 @@ void pubsubUnsubscribeAll(struct client *c);
 void pubsubInit(void);
 /* Key changes as messages: directive notify-keyspace-events (keyspace_events.c). */
 void keyspaceEventsInit(void);
-int keyspaceEventsWanted(void); /* classes that the directive names (data/notify.h) */
+int keyspaceEventsWanted(void);     /* classes that the directive names (data/notify.h) */
+void subkeyEventsWant(int classes); /* the same classes; publishes fields of hashes (subkey_events.c) */

@@ -8,6 +8,7 @@
 #define SINKS_MAX 8
 
 keyUseHook *key_use_hook;
+subkeySink *notify_subkey_sink;
 
 static struct {
     modifiedSink *fn;

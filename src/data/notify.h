@@ -34,6 +34,11 @@ enum {
     NOTIFY_MODULE = 1 << 13,    /* d */
     NOTIFY_NEW = 1 << 14,       /* n */
     NOTIFY_PATH_HASH = 1 << 15, /* p */
+    /* Forms of messages about fields of hashes. */
+    NOTIFY_SUBKEYSPACE = 1 << 20,      /* S */
+    NOTIFY_SUBKEYEVENT = 1 << 21,      /* T */
+    NOTIFY_SUBKEYSPACEITEM = 1 << 22,  /* I */
+    NOTIFY_SUBKEYSPACEEVENT = 1 << 23, /* V */
     /* Redis gives modules these two with other bits, which have other meanings in Valkey. */
     NOTIFY_OVERWRITTEN = 1 << 24,  /* o */
     NOTIFY_TYPE_CHANGED = 1 << 25, /* c */
@@ -60,6 +65,15 @@ void keyEvent(int class, const char *event, struct str key, const struct db *db)
 /* Reports that a command has replaced the value of a key: before the event of its change, or after it where
  * the key was removed first (RENAME, COPY). dbSetWithExpire does so itself. */
 void keyReplaced(const struct db *db, struct str key, unsigned old_type, unsigned new_type);
+/* The fields of a hash that an event is about: every step-th of an array. */
+struct subkeys {
+    const struct str *first;
+    size_t count, step;
+};
+typedef void subkeySink(const char *event, struct str key, int dbid, const struct subkeys *fields);
+/* Called with each event of a hash that is about fields; NULL: nobody is interested. */
+extern subkeySink *notify_subkey_sink;
+
 /* Counts changes that belong to no single key: to whole databases, to libraries of functions. */
 static inline void changesCount(uint64_t changes) {
     dbstats.dirty += changes;

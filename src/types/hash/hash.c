@@ -14,6 +14,7 @@
 #include "base/zmalloc.h"
 #include "data/keyspace/db.h"
 #include "data/lifetime/lazyfree.h"
+#include "data/notify.h"
 #include "registry/cron.h"
 #include "registry/server_events.h"
 #include "types/hash/hash_private.h"
@@ -154,6 +155,24 @@ static void hashDropExpiry(struct hash *h, struct hashtableRef *ref) {
     hashtableRefSet(ref, hashEntrySetExpire(e, HASH_NO_EXPIRE));
 }
 
+/* Names of the dead fields that the running command has removed, while somebody wants them. */
+static struct str *dead_fields;
+static size_t dead_fields_room;
+
+const struct str *hashDeadFields(void) {
+    return dead_fields;
+}
+
+static void hashCountDead(struct hash *h, struct str field) {
+    size_t at = h->expired_removed++;
+    if (!notify_subkey_sink) return;
+    if (at >= dead_fields_room) {
+        dead_fields_room = 2 * at + 16;
+        dead_fields = zrealloc(dead_fields, dead_fields_room * sizeof *dead_fields);
+    }
+    dead_fields[at] = field;
+}
+
 static bool hashTableSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
     uint64_t hash = dbHashMember(field);
     struct hashtableRef *ref = hashtableFindRef(h->ptr, field, hash);
@@ -163,7 +182,7 @@ static bool hashTableSet(struct hash *h, struct str field, struct hashInput valu
     }
     struct hashEntry *e = hashtableRefEntry(ref);
     bool dead = hashIsDead(e);
-    h->expired_removed += dead;
+    if (dead) hashCountDead(h, field);
     if (hashEntryExpire(e) != HASH_NO_EXPIRE && (dead || !keep_expiry)) hashDropExpiry(h, ref);
     hashEntryMoved(h, ref, hashEntrySetValue(hashtableRefEntry(ref), value));
     return dead;
@@ -498,7 +517,7 @@ static bool hashTimedSetField(struct hash *h, struct str field, struct hashInput
         return true;
     }
     bool dead = hashTimeIsDead(hashTimedExpire(p));
-    h->expired_removed += dead;
+    if (dead) hashCountDead(h, field);
     hashTimedSet(t, p, value.text, keep_expiry && !dead);
     return dead;
 }
@@ -565,7 +584,7 @@ bool hashRemoveDead(struct hash *h, struct str field) {
     bool removed = h->encoding == HASH_TIMED
                        ? hashTimedRemoveField(h, field, true)
                        : h->encoding == HASH_EXPIRING && hashTableRemove(h, field, true);
-    h->expired_removed += removed;
+    if (removed) hashCountDead(h, field);
     return removed;
 }
 

@@ -78,6 +78,9 @@ bool hashIsElsewhere(const struct hash *h, struct str field);
  * copy. */
 bool hashKeepsSds(const struct hash *h, size_t len);
 bool hashRemove(struct hash *h, struct str field); /* false: it did not exist */
+/* Returns the names of the expired_removed fields, as the command has given them; only while
+ * notify_subkey_sink is set. */
+const struct str *hashDeadFields(void);
 /* Removes a dead field. Returns false when there is none of this name. */
 bool hashRemoveDead(struct hash *h, struct str field);
 

@@ -45,6 +45,8 @@ bool hashKeyCommit(struct hashKey *k, const char *event, size_t changes) {
         keyChanged(k->c, db, k->key, NOTIFY_HASH, event, changes);
     } else { /* expired fields were overwritten: this is reported first */
         dbstats.expired_fields += k->h.expired_removed;
+        /* The names are reported first: modules that are told of the change may run commands on hashes. */
+        hashReportFields(k, "hexpired", hashDeadFields(), k->h.expired_removed, 1);
         keyChanged(k->c, db, k->key, NOTIFY_HASH, "hexpired", changes);
         if (event) keyEvent(NOTIFY_HASH, event, k->key, db);
     }
@@ -75,6 +77,13 @@ void hashPropagate(struct hashKey *k, struct str name, const struct str *middle,
     memcpy(argv + 2 + middle_count, fields, count * sizeof *argv);
     propagateRewrite(k->c, (int)(2 + middle_count + count), argv);
     zfree(argv);
+}
+
+void hashReportRemoved(struct hashKey *k, struct str *gone, size_t removed) {
+    if (removed) hashKeyChanged(k, "hdel", NULL, removed);
+    if (!gone) return;
+    hashReportFields(k, "hdel", gone, removed, 1);
+    zfree(gone);
 }
 
 /* ---- Setting ---- */
@@ -109,6 +118,7 @@ static int64_t hashSetPairs(struct client *c) {
         }
     }
     hashKeyChanged(&k, "hset", NULL, pairs);
+    hashReportFields(&k, "hset", c->argv + 2, pairs, 2);
     return added;
 }
 
@@ -143,20 +153,22 @@ void hsetnxCommand(struct client *c) {
     if (hashHasExpiring(&k.h)) hashPropagate(&k, STR("HSET"), NULL, 0, c->argv + 2, 2);
     hashSet(&k.h, field, hashOnlyInput(&k, 3), false);
     hashKeyChanged(&k, "hset", NULL, 1);
+    hashReportFields(&k, "hset", c->argv + 2, 1, 1);
     replyLongLong(c, 1);
 }
 
 void hdelCommand(struct client *c) {
     struct hashKey k;
     if (!hashKeyWrite(c, &k)) return;
-    int64_t removed = 0;
+    struct str *gone = hashRemovedFields((size_t)c->argc - 2);
+    size_t removed = 0;
     struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     for (int i = 2; k.o && i < c->argc; i++) {
         membersAheadNext(&ahead, hashTable(&k.h));
-        removed += hashRemove(&k.h, c->argv[i]);
+        removed = hashRemoveNamed(&k, c->argv[i], gone, removed);
     }
-    if (removed) hashKeyChanged(&k, "hdel", NULL, (size_t)removed);
-    replyLongLong(c, removed);
+    hashReportRemoved(&k, gone, removed);
+    replyLongLong(c, (int64_t)removed);
 }
 
 /* ---- Numbers ---- */
@@ -182,6 +194,7 @@ void hincrbyCommand(struct client *c) {
     hashSet(&k.h, c->argv[2], (struct hashInput){.text = text}, true);
     if (expiring) hashPropagateSet(&k, c->argv[2], text);
     hashKeyChanged(&k, "hincrby", NULL, 1);
+    hashReportFields(&k, "hincrby", c->argv + 2, 1, 1);
     replyLongLong(c, v);
 }
 
@@ -212,6 +225,7 @@ void hincrbyfloatCommand(struct client *c) {
     hashSet(&k.h, c->argv[2], (struct hashInput){.text = text}, true);
     hashPropagateSet(&k, c->argv[2], text);
     hashKeyChanged(&k, "hincrbyfloat", NULL, 1);
+    hashReportFields(&k, "hincrbyfloat", c->argv + 2, 1, 1);
     replyBulk(c, text);
 }
 

@@ -92,6 +92,14 @@ static void hashExpirePropagateRemoved(struct db *db, struct str key, struct has
     propagateNow(db->id, (int)n + 2, argv);
 }
 
+static void hashExpireReportRemoved(const struct db *db, struct str key, struct hashEntry **entries,
+                                    size_t n) {
+    struct str fields[BATCH];
+    if (!notify_subkey_sink) return;
+    for (size_t i = 0; i < n; i++) fields[i] = hashEntryField(entries[i]);
+    notify_subkey_sink("hexpired", key, db->id, &(struct subkeys){fields, n, 1});
+}
+
 /* Removes a batch of dead fields from a hash. */
 static void hashExpireReclaim(struct db *db, const struct hashTracked *e) {
     struct hashEntry *entries[BATCH];
@@ -104,13 +112,14 @@ static void hashExpireReclaim(struct db *db, const struct hashTracked *e) {
     serverAssert(hashTrackedOf(&h) == e);
     size_t n = hashRemoveDeadBatch(&h, entries, BATCH);
     hashExpirePropagateRemoved(db, view, entries, n);
-    for (size_t i = 0; i < n; i++) hashEntryFree(entries[i]);
     bool left = hashCommit(&h, db, view, o);
     if (n) {
         dbstats.expired_fields += n;
         dbstats.expired_fields_actively += n;
         keyChanged(NULL, db, view, NOTIFY_HASH, "hexpired", n);
+        hashExpireReportRemoved(db, view, entries, n);
     }
+    for (size_t i = 0; i < n; i++) hashEntryFree(entries[i]);
     if (!left) keyEvent(NOTIFY_GENERIC, "del", view, db);
     sdsfree(key);
 }

@@ -59,23 +59,28 @@ static bool hashExpireAreOptions(const struct client *c, int from, const struct 
     return true;
 }
 
-/* `at` is the position of FIELDS. As in Redis 8, options may follow the fields (f->end); when anything else
- * does, the number of fields is wrong. `options` NULL: none may follow. */
-static bool hashExpireParseFields(struct client *c, int at, int step, const struct fieldOptions *options,
-                                  const char *error, struct fieldArgs *f) {
-    int64_t n = 0;
-    if (!argLongLong(c, c->argv[at + 1], &n, NULL)) return false;
-    int given = c->argc - at - 2;
-    f->first = at + 2;
-    f->step = step;
-    f->count = (size_t)n;
-    f->end = c->argc;
-    if (n >= 1 && given % step == 0 && n == given / step) return true;
-    if (n >= 1 && n <= given / step && options) {
-        f->end = f->first + (int)n * step;
+/* Handles another number of arguments than that of the fields. */
+static __attribute__((noinline)) bool hashExpireFindEnd(struct client *c, const struct fieldOptions *options,
+                                                        const char *error, struct fieldArgs *f) {
+    int64_t given = (c->argc - f->first) / f->step, n = (int64_t)f->count;
+    if (n >= 1 && n <= given && options) {
+        f->end = f->first + (int)n * f->step;
         if (hashExpireAreOptions(c, f->end, options)) return true;
     }
     return replyError(c, error);
+}
+
+/* `at` is the position of FIELDS. As in Redis 8, options may follow the fields (f->end); when anything else
+ * does, the number of fields is wrong. `options` NULL: none may follow. */
+static inline bool hashExpireParseFields(struct client *c, int at, int step,
+                                         const struct fieldOptions *options, const char *error,
+                                         struct fieldArgs *f) {
+    int64_t n = 0;
+    if (!argLongLong(c, c->argv[at + 1], &n, NULL)) return false;
+    int given = c->argc - at - 2;
+    *f = (struct fieldArgs){.first = at + 2, .step = step, .end = c->argc, .count = (size_t)n};
+    if (n >= 1 && given % step == 0 && n == given / step) return true;
+    return hashExpireFindEnd(c, options, error, f);
 }
 
 static struct str hashExpireFieldAt(const struct client *c, const struct fieldArgs *f, size_t i) {
@@ -145,7 +150,9 @@ static void hashExpireReportExpire(struct hashKey *k, int64_t when_ms, const str
     else
         hashExpirePropagateExpire(k, when_ms, l);
     if (past) dbstats.expired_fields += l->count;
-    hashKeyChanged(k, past ? "hexpired" : "hexpire", NULL, l->count);
+    const char *event = past ? "hexpired" : "hexpire";
+    hashKeyChanged(k, event, NULL, l->count);
+    hashReportFields(k, event, l->fields, l->count, 1);
 }
 
 static void hashExpireFields(struct client *c, enum expiryKind kind) {
@@ -158,7 +165,7 @@ static void hashExpireFields(struct client *c, enum expiryKind kind) {
     int at = hashExpireFindFields(c, 3);
     if (!at || !expiryParseCondition(c, 3, at, &cond) ||
         !hashExpireParseFields(c, at, 1, &options, err_numfields, &f) ||
-        !expiryParseCondition(c, f.end, c->argc, &cond) ||
+        (f.end < c->argc && !expiryParseCondition(c, f.end, c->argc, &cond)) ||
         !expiryParseTime(c, c->argv[2], kind, 0, &when_ms) || !hashKeyWrite(c, &k))
         return;
     bool whole = f.end == c->argc && !hashHasDead(&k.h);
@@ -235,6 +242,7 @@ static void hashExpireReportPersist(struct hashKey *k, const struct fieldList *l
     if (!l->count) return;
     if (!whole) hashExpirePropagatePersist(k, l);
     hashKeyChanged(k, "hpersist", NULL, l->count);
+    hashReportFields(k, "hpersist", l->fields, l->count, 1);
 }
 
 void hpersistCommand(struct client *c) {
@@ -308,14 +316,15 @@ void hgetdelCommand(struct client *c) {
     struct hashKey k;
     struct fieldArgs f;
     if (!hashExpireParseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
+    struct str *gone = hashRemovedFields(f.count);
     size_t removed = 0;
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
         struct str field = hashExpireFieldAt(c, &f, i);
         hashReplyField(c, &k.h, field);
-        removed += hashRemove(&k.h, field);
+        removed = hashRemoveNamed(&k, field, gone, removed);
     }
-    if (removed) hashKeyChanged(&k, "hdel", NULL, removed);
+    hashReportRemoved(&k, gone, removed);
 }
 
 /* ---- HSETEX ---- */
@@ -390,6 +399,10 @@ static void hashExpirePropagateSetex(struct hashKey *k, const struct setexOption
     hashPropagate(k, STR("HSETEX"), middle, count, k->c->argv + f->first, 2 * f->count);
 }
 
+static void hashExpireReportNamed(struct hashKey *k, const char *event, const struct fieldArgs *f) {
+    hashReportFields(k, event, k->c->argv + f->first, f->count, (size_t)f->step);
+}
+
 static void hashExpireSetexFields(struct hashKey *k, const struct setexOptions *opt,
                                   const struct fieldArgs *f) {
     if (opt->kind == EXPIRY_KEEP) hashExpireRemoveDead(k, f);
@@ -399,7 +412,10 @@ static void hashExpireSetexFields(struct hashKey *k, const struct setexOptions *
         hashSet(&k->h, field, (struct hashInput){.text = value}, opt->kind == EXPIRY_KEEP);
         if (opt->kind >= EXPIRY_EX) hashSetExpire(&k->h, field, opt->when_ms);
     }
-    hashKeyChanged(k, "hset", opt->kind >= EXPIRY_EX ? "hexpire" : NULL, f->count);
+    bool expires = opt->kind >= EXPIRY_EX;
+    hashKeyChanged(k, "hset", expires ? "hexpire" : NULL, f->count);
+    hashExpireReportNamed(k, "hset", f);
+    if (expires) hashExpireReportNamed(k, "hexpire", f);
 }
 
 /* Handles a time in the past: events say that the fields are set and expire, but all that happens is that
@@ -417,6 +433,9 @@ static void hashExpireSetexPast(struct hashKey *k, const struct fieldArgs *f) {
     keyEvent(NOTIFY_HASH, "hexpire", k->key, db);
     keyEvent(NOTIFY_HASH, "hexpired", k->key, db);
     if (!left) keyEvent(NOTIFY_GENERIC, "del", k->key, db);
+    hashExpireReportNamed(k, "hset", f);
+    hashExpireReportNamed(k, "hexpire", f);
+    hashExpireReportNamed(k, "hexpired", f);
     dbstats.expired_fields += f->count;
     zfree(removed.fields);
 }
@@ -429,7 +448,7 @@ void hsetexCommand(struct client *c) {
     int at = hashExpireFindFields(c, 2);
     if (!at || !hashExpireParseSetexOptions(c, 2, at, &opt) ||
         !hashExpireParseFields(c, at, 2, &options, err_numfields, &f) ||
-        !hashExpireParseSetexOptions(c, f.end, c->argc, &opt) || !hashKeyWrite(c, &k))
+        (f.end < c->argc && !hashExpireParseSetexOptions(c, f.end, c->argc, &opt)) || !hashKeyWrite(c, &k))
         return;
     bool allowed = !(opt.nx && k.o) && !(opt.xx && !k.o);
     if (allowed && opt.kind >= EXPIRY_EX && !expiryParseTime(c, opt.time, opt.kind, 0, &opt.when_ms)) return;

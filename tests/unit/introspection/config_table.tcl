@@ -102,7 +102,7 @@ set table [subst {
     metrics-token {text abc {a b}}
     metrics-user {text abc {a b}}
     no-appendfsync-on-rewrite bool
-    notify-keyspace-events {own {KEA AKE Kg$ g\$K {} {} nEx xnE} {q Kq}}
+    notify-keyspace-events {own {KEASTIV AKESTIV KEA AKE Kg$ g\$K {} {} nEx xnE} {q Kq}}
     oom-score-adj {own {no no yes yes relative yes absolute absolute} {x 1 {}}}
     oom-score-adj-values {own {{0 100 300} {0 100 300}} {{1 2} {1 2 x} {0 0 2001}}}
     pidfile immutable

@@ -419,7 +419,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0} tags {repl}} {
             {version 9.1.2} VALKEY080 0
             {version 8.1.0} REDIS0011 0
             {} REDIS0010 0
-            {rdb-only 1} REDIS0011 -1
+            {rdb-only 1} REDIS0010 -1
         } {
             set f [asker [list capa eof {*}$told]]
             asker_ask $f
