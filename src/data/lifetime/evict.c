@@ -12,8 +12,9 @@
  * or have moved. Before it is evicted its score is computed again, and it is dropped if the score has fallen,
  * since the key was used meanwhile.
  *
- * Invariant: a key is evicted only while memory is over the limit, nobody has vetoed it, and the policy may
- * choose that key. evictObject asserts this. */
+ * Invariant: a key is chosen only while memory is over the limit, nobody has vetoed it, and the policy may
+ * choose that key. evictObject asserts the last two; dropping candidates may have freed what was over the
+ * limit. */
 #include "data/lifetime/evict.h"
 
 #include <math.h>
@@ -236,7 +237,7 @@ enum evictOutcome { BELOW, NOT_YET, CANNOT };
 
 static void evictObject(struct db *db, struct object *o) {
     serverAssert(!evictIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
-    debugAssert(evictOverLimit() && evictIsAllowed());
+    debugAssert(evictIsAllowed());
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         being_freed += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
     }

@@ -251,6 +251,14 @@ start_server {tags {string}} {
         }
     }
 
+    test {INCR of a number that is stored as text keeps its expiry} {
+        r set n 4
+        r append n 1
+        r expire n 100
+        assert_equal {raw 42 int} [list [r object encoding n] [r incr n] [r object encoding n]]
+        assert_range [r ttl n] 99 100
+    }
+
     test {INCRBYFLOAT} {
         r del f
         assert_equal {1.5 1 3} [list [r incrbyfloat f 1.5] [r incrbyfloat f -0.5] [r incrbyfloat f 2.0e0]]
