@@ -356,7 +356,8 @@ static bool stringMeets(const struct object *o, enum setCondition condition, str
 /* Replies an error if a digest for a value that exists has a wrong length. */
 static bool stringCheckComparison(struct client *c, const struct object *o, enum setCondition condition,
                                   struct str compare) {
-    return !o || condition < SET_IFDEQ || stringCheckDigest(c, compare);
+    if (!o || condition < SET_IFDEQ || compare.len == STRING_DIGEST_LEN) return true;
+    return replyError(c, "ERR must be exactly 16 hexadecimal characters");
 }
 
 static bool stringSetAllowed(const struct setOptions *opt, const struct object *o) {
@@ -499,6 +500,17 @@ void getdelCommand(struct client *c) {
     if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
     stringReply(c, o);
     if (o) stringDelete(c, c->argv[1]);
+}
+
+void digestCommand(struct client *c) {
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    char buf[LONG_STR_SIZE], digits[STRING_DIGEST_LEN];
+    replyBulk(c, stringWriteDigest(stringView(o, buf), digits));
 }
 
 /* Deletes the string argv[1] if it meets a condition from SET_IFEQ on. */

@@ -5,10 +5,10 @@
 
 #include "base/str.h"
 
-struct client;
+#define STRING_DIGEST_LEN 16
 
-/* Replies an error unless an argument has the length of a digest. */
-bool stringCheckDigest(struct client *c, struct str digest);
+/* Writes the digest of a text, without a NUL, and returns it as a view. */
+struct str stringWriteDigest(struct str text, char digits[STRING_DIGEST_LEN]);
 /* Returns whether a text has this digest. The case of the digits does not matter, and what is no digest
  * is the digest of nothing. */
 bool stringHasDigest(struct str text, struct str digest);
