@@ -72,7 +72,7 @@ struct bitColumn {
 struct bitSegment {
     char *dst;
     size_t from, end; /* in all strings */
-    const char *const *sources;
+    const struct str *strings;
     int count;
     const char *first;
 };
@@ -105,9 +105,9 @@ ALWAYS void bitopLoad(struct bitColumn *column, const char *p) {
 
 ALWAYS void bitopComputeColumn(const struct bitSegment *s, size_t at, enum bitOperation op) {
     struct bitColumn sum, next = {{0}, {0}, {0}, {0}}, several = next;
-    bitopLoad(&sum, s->sources[0] + at);
+    bitopLoad(&sum, s->strings[0].ptr + at);
     for (int i = 1; i < s->count; i++) {
-        bitopLoad(&next, s->sources[i] + at);
+        bitopLoad(&next, s->strings[i].ptr + at);
         bitopAdd(&sum.a, &several.a, &next.a, op);
         bitopAdd(&sum.b, &several.b, &next.b, op);
         bitopAdd(&sum.c, &several.c, &next.c, op);
@@ -127,9 +127,9 @@ ALWAYS void bitopComputeColumn(const struct bitSegment *s, size_t at, enum bitOp
 /* Computes n bytes at the end of a segment, at most a vector. */
 ALWAYS void bitopComputeRest(const struct bitSegment *s, size_t at, size_t n, enum bitOperation op) {
     bitVector sum = {0}, next = {0}, several = {0};
-    memcpy(&sum, s->sources[0] + at, n);
+    memcpy(&sum, s->strings[0].ptr + at, n);
     for (int i = 1; i < s->count; i++) {
-        memcpy(&next, s->sources[i] + at, n);
+        memcpy(&next, s->strings[i].ptr + at, n);
         bitopAdd(&sum, &several, &next, op);
     }
     if (bitopHasFirst(op)) memcpy(&next, s->first + at, n);
@@ -190,10 +190,8 @@ static void bitopSort(struct str *strings, int count) {
 /* Computes `total` bytes; changes the order of the strings. */
 static void bitopCompute(char *dst, size_t total, struct str first, struct str *strings, int count,
                          enum bitOperation op) {
-    const char **sources = zmalloc((size_t)count * sizeof *sources);
     bitopSort(strings, count);
-    for (int i = 0; i < count; i++) sources[i] = strings[i].ptr;
-    struct bitSegment s = {.dst = dst, .sources = sources, .count = count, .first = first.ptr};
+    struct bitSegment s = {.dst = dst, .strings = strings, .count = count, .first = first.ptr};
     for (; s.from < total; s.from = s.end) {
         while (s.count && strings[s.count - 1].len <= s.from) s.count--;
         bool has_first = first.len > s.from;
@@ -202,7 +200,6 @@ static void bitopCompute(char *dst, size_t total, struct str first, struct str *
         debugAssert(s.from < s.end && s.end <= total);
         bitopComputeSegment(&s, bitopReduce(op, s.count, count, has_first));
     }
-    zfree(sources);
 }
 
 /* ---- The command ---- */
