@@ -16,6 +16,7 @@
 #include "types/pathhash/pathhash.h"
 #include "types/set/set.h"
 #include "types/stream/stream.h"
+#include "types/stream/stream_idmp.h"
 #include "types/stream/stream_node.h"
 #include "types/string/string_commands.h"
 #include "types/types.h"
@@ -148,8 +149,24 @@ static void exerciseZset(struct object *o, struct object *copy) {
     zsetCommit(copy, z);
 }
 
+/* Every record is found, and all expire in order. */
+static void exerciseRecords(struct idmpStream *x) {
+    size_t n = 0, limit = SIZE_MAX;
+    for (struct idmpRecord *r = x->oldest; r; r = r->newer, n++) {
+        serverAssert(idmpFind(x, idmpName(r->producer), idmpIid(r)) == r);
+        serverAssert(!r->older || streamIDCompare(r->older->entry, r->entry) <= 0);
+    }
+    serverAssert(n == x->count && idmpProducers(x) <= n);
+    idmpAdd(x, STR("a name that is added"), STR("i"), STREAM_ID_MAX);
+    if (x->oldest->next) idmpRemove(x, x->oldest->next);
+    idmpExpire(x, INT64_MAX, limit);
+    while (x->oldest) idmpRemove(x, x->newest);
+    serverAssert(!idmpProducers(x));
+}
+
 static void exerciseStream(struct object *copy) {
     struct stream *s = streamOpen(copy);
+    if (idmpOpen(copy)) exerciseRecords(idmpOpen(copy));
     struct streamIterator it;
     struct str pair[2] = {STR("field"), STR("value")}, field, value;
     struct streamID last = s->last_id;

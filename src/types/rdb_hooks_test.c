@@ -150,6 +150,20 @@ static struct object *newStream(int n, int groups) {
     return rdbHooksTestObject(streamValue(s));
 }
 
+/* Records of one producer, whose ids are numbers and texts, and of the last IDs. */
+static struct object *newIdmpStream(int records) {
+    struct object *o = newStream(20, 1);
+    struct idmpStream *x = idmpOpenFor(o);
+    char buf[32];
+    idmpConfigure(x, 500, 1000);
+    for (int i = 0; i < records; i++) {
+        struct str iid = rdbHooksTestNameOf(buf, sizeof buf, "id", i);
+        idmpAdd(x, STR("producer"), iid, (struct streamID){UINT64_MAX - 1, (uint64_t)i});
+    }
+    x->duplicates = 77;
+    return o;
+}
+
 /* Every third path is a prefix of the two after it; each has `fields` fields. */
 static struct object *newPathHash(int paths, int fields, const char *trunk) {
     struct pathHash *ph = pathHashNew();
@@ -204,10 +218,13 @@ static struct object *rdbHooksTestSample(int n) {
     case 29: return newPathHash(10, 2, "a trunk of all paths: ");
     case 30: return newPathHash(50, 20, "");
     case 31: return newPathHash(3, 600, "");
+    case 32: return newIdmpStream(0);
+    case 33: return newIdmpStream(5);
+    case 34: return newIdmpStream(400);
     default: return NULL;
     }
 }
-#define SAMPLES 50
+#define SAMPLES 53
 
 static void rdbHooksTestAssertSame(const struct object *a, const struct object *b) {
     uint8_t x[20], y[20];
@@ -327,7 +344,9 @@ static void versionsOfRedisAreWritten(void **state) {
         uint8_t type, newest;
         sdsfree(saveFor(0, o, &newest));
         sds bytes = saveFor(RDB_VERSION_REDIS_74, o, &type);
-        assert_int_equal(type, newest == RDB_TYPE_HASH_EXPIRING ? RDB_TYPE_REDIS_HASH_EXPIRING : newest);
+        assert_int_equal(type, newest == RDB_TYPE_HASH_EXPIRING        ? RDB_TYPE_REDIS_HASH_EXPIRING
+                               : newest == RDB_TYPE_STREAM_LISTPACKS_4 ? RDB_TYPE_STREAM_LISTPACKS_3
+                                                                       : newest);
         assert_int_equal(rdbVersionHas(RDB_VERSION_REDIS_74, type), newest != RDB_TYPE_PATH_HASH);
         for (int p = 0; p < 3 && newest != RDB_TYPE_PATH_HASH; p++) {
             enum rdbLoaded result;
@@ -741,6 +760,33 @@ static void wrongValuesAreRefused(void **state) {
     expectFailure("stream", sdsnewlen("\25\0\1\0\0\0\0\0\0\0\0", 11), "not that of its nodes");
 }
 
+#define CASE(bytes, error)                                                                                   \
+    { {bytes, sizeof(bytes) - 1}, error }
+
+/* An empty stream, and then what a case has. */
+static void wrongRecordsAreRefused(void) {
+    static const struct {
+        struct str bytes;
+        const char *error;
+    } cases[] = {
+        CASE("\0\5\0\0\0", "limits"),
+        CASE("\5\0\0\0\0", "limits"),
+        CASE("\x80\0\1\x51\x81\5\0\0\0", "limits"),
+        CASE("\5\x67\x11\0\0\0", "limits"),
+        CASE("\5\5\1\1p\2\1a\1\0\1a\2\0\0\0", "an id twice"),
+        CASE("\5\5\2\1p\1\1a\1\0\1p\1\1a\2\0\0\0", "an id twice"),
+        CASE("\5\5\1\1p\1\0\1\0\0\0", "an empty one"),
+        CASE("\5\5\1\0\1\1a\1\0\0\0", "no name"),
+        CASE("\5\1\1\1p\2\1a\1\0\1b\2\0\0\0", "too many records"),
+        CASE("\5\5\x80\x7f\xff\xff\xff\1p\1\1a\1\0\0\0", "announced"),
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sds bytes = sdsnewlen("\x1a\0\0\0\0\0\0\0\0\0\0", 11);
+        bytes = sdscatstr(bytes, cases[i].bytes);
+        expectFailureOf(RDB_VERSION_REDIS_86, "stream", bytes, cases[i].error);
+    }
+}
+
 static void wrongHashesOfRedisAreRefused(void **state) {
     (void)state;
     static const char *const good[] = {"a", "1", "0", NULL};
@@ -777,7 +823,6 @@ static void wrongHashesOfRedisAreRefused(void **state) {
         struct str bytes;
         const char *error;
     } table[] = {
-#define CASE(bytes, error) {{bytes, sizeof(bytes) - 1}, error}
         CASE("\x18\0\0\0\0\0\0\0\x80\1\1\1a\1b", "first field expires at -9223372036854775808"),
         CASE("\x18\0\0\0\0\0\0\1\0\1\1\1a\1b", "first field expires at 281474976710656"),
         CASE("\x18\xff\xff\xff\xff\xff\xff\0\0\1\2\1a\1b", "expires too late"),
@@ -794,6 +839,7 @@ static void wrongHashesOfRedisAreRefused(void **state) {
         expectFailureOf(RDB_VERSION_REDIS_74, "table", sdsnewlen(table[i].bytes.ptr, table[i].bytes.len),
                         table[i].error);
     expectFailureOf(RDB_VERSION_REDIS_74, "stream", sdsnewlen("\x1a\0", 2), "unknown type of value: 26");
+    wrongRecordsAreRefused();
     static const int versions[] = {RDB_VERSION_EXPIRING, RDB_VERSION_PATHS, RDB_VERSION_OWN};
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         int version = versions[i];

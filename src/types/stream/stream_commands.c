@@ -209,7 +209,7 @@ static bool streamParseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
             a->mode_at = i;
         } else if (xadd && strIs(opt, "nomkstream")) {
             a->nomkstream = true;
-        } else if (xadd && ((strIs(opt, "idmp") && i + 2 < c->argc) || (strIs(opt, "idmpauto") && more))) {
+        } else if (xadd && opt.len > 1 && idmpIsOption(c, i)) {
             int last = idmpCheckOption(c, i, a->idmp_at);
             if (!last) return false;
             a->idmp_at = i;
@@ -330,16 +330,14 @@ static bool streamAddEntry(struct client *c, const struct addArgs *a, struct str
     return true;
 }
 
-/* A primary chooses the ID of each entry that it adds. If it asks for one, the entry is a duplicate. */
-static void streamAddIdempotent(struct client *c, const struct addArgs *a, struct stream *s) {
-    struct idmpArgs idmp;
-    struct streamID id;
-    idmpReadOption(c, a->idmp_at, a->id_at + 1, &idmp);
-    if (a->auto_id && idmpReplyDuplicate(c, &idmp)) return;
-    if (a->auto_id && callReplays())
-        replyNull(c);
-    else if (streamCheckNewID(c, a, s, &id) && streamAddEntry(c, a, s, id))
-        idmpRemember(c, &idmp, id);
+/* Returns false when the entry is a duplicate and a reply was sent. A primary chooses the ID of each entry
+ * that it adds. If it asks for one, the entry is a duplicate. */
+static bool streamCheckIdempotent(struct client *c, const struct addArgs *a, struct idmpArgs *idmp) {
+    idmpReadOption(c, a->idmp_at, a->id_at + 1, idmp);
+    if (!a->auto_id) return true;
+    if (idmpReplyDuplicate(c, idmp)) return false;
+    if (callReplays()) replyNull(c);
+    return !callReplays();
 }
 
 void xaddCommand(struct client *c) {
@@ -361,10 +359,10 @@ void xaddCommand(struct client *c) {
         replyNull(c);
         return;
     }
-    if (a.idmp_at)
-        streamAddIdempotent(c, &a, s);
-    else if (streamCheckNewID(c, &a, s, &id))
-        streamAddEntry(c, &a, s, id);
+    struct idmpArgs idmp;
+    if (a.idmp_at && !streamCheckIdempotent(c, &a, &idmp)) return;
+    if (!streamCheckNewID(c, &a, s, &id) || !streamAddEntry(c, &a, s, id)) return;
+    if (a.idmp_at) idmpRemember(c, &idmp, id);
 }
 
 /* ---- Ranges ---- */

@@ -71,6 +71,7 @@ struct idmpArgs {
     struct str pid, iid;
     char auto_iid[IDMP_AUTO_BYTES];
 };
+bool idmpIsOption(const struct client *c, int at);
 /* Checks the option at argv[at]; an earlier one was at `before` (0: none). Returns its last word, or 0 after
  * an error reply. */
 int idmpCheckOption(struct client *c, int at, int before);

@@ -237,20 +237,31 @@ void idmpAutoIid(const struct str *pairs, size_t count, char iid[IDMP_AUTO_BYTES
 
 /* ---- Memory ---- */
 
-/* Assumes that all records are as large as the oldest one. */
-size_t idmpMemory(const struct idmpStream *x) {
+/* Bytes of the records, estimated from `samples` of the oldest ones (0: all). */
+static double idmpRecordsMemory(const struct idmpStream *x, size_t samples) {
+    size_t bytes = 0, seen = 0;
+    for (const struct idmpRecord *r = x->oldest; r && (!samples || seen < samples); r = r->newer, seen++)
+        bytes += zmallocSize(r);
+    return seen ? (double)bytes / (double)seen * (double)x->count : 0;
+}
+
+static double idmpProducersMemory(const struct idmpStream *x, size_t samples) {
     struct hashtableIterator it;
     void *entry;
-    size_t bytes = hashtableMemory(&x->producers);
-    if (x->oldest) bytes += x->count * zmallocSize(x->oldest);
+    size_t bytes = 0, seen = 0;
     hashtableInitIterator(&it, (struct hashtable *)&x->producers, false);
-    while (hashtableNext(&it, &entry)) {
+    for (; (!samples || seen < samples) && hashtableNext(&it, &entry); seen++) {
         const struct idmpProducer *p = entry;
         bytes += zmallocSize(p);
         if (p->records) bytes += zmallocSize(p->records) + hashtableMemory(p->records);
     }
     hashtableStopIterator(&it);
-    return bytes;
+    return seen ? (double)bytes / (double)seen * (double)idmpProducers(x) : 0;
+}
+
+size_t idmpMemory(const struct idmpStream *x, size_t samples) {
+    double bytes = idmpRecordsMemory(x, samples) + idmpProducersMemory(x, samples);
+    return hashtableMemory(&x->producers) + (size_t)bytes;
 }
 
 struct idmpMove {

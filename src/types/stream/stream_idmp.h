@@ -103,7 +103,8 @@ bool idmpConfigure(struct idmpStream *x, int64_t duration_s, int64_t maxsize);
  * Sums are modulo 2^64; rotation is by one bit to the left; the halves are little endian. */
 void idmpAutoIid(const struct str *pairs, size_t count, char iid[IDMP_AUTO_BYTES]);
 
-size_t idmpMemory(const struct idmpStream *x); /* beyond the struct itself */
+/* Returns the bytes beyond the struct itself, estimated from `samples` producers and records (0: all). */
+size_t idmpMemory(const struct idmpStream *x, size_t samples);
 /* Offers the records of one home bucket of producers to `move`; returns the next cursor, 0 at the end. */
 uint64_t idmpMove(struct idmpStream *x, uint64_t cursor, void *(*move)(void *priv, void *ptr), void *priv);
 

@@ -27,6 +27,12 @@ int idmpOptionWords(const struct client *c, int at) {
     return strIs(c->argv[at], "idmp") ? 3 : 2;
 }
 
+/* Without the words that belong to it, it is an ID. */
+bool idmpIsOption(const struct client *c, int at) {
+    bool automatic = strIs(c->argv[at], "idmpauto");
+    return (automatic || strIs(c->argv[at], "idmp")) && at + (automatic ? 1 : 2) < c->argc;
+}
+
 int idmpCheckOption(struct client *c, int at, int before) {
     bool automatic = idmpOptionWords(c, at) == 2;
     const char *error = NULL;

@@ -73,7 +73,7 @@ static size_t streamTypeMemory(const struct object *o, size_t samples) {
         bytes += streamTypeGroupMemory(it.value);
     raxStop(&it);
     const struct idmpStream *x = idmpOpen(o);
-    return bytes + (x ? idmpMemory(x) : 0);
+    return bytes + (x ? idmpMemory(x, samples) : 0);
 }
 
 static struct value streamHookCopy(const struct object *o) {

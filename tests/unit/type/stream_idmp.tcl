@@ -227,6 +227,22 @@ start_server {tags {stream} overrides {save {}}} {
         assert_equal {0 0 4} [lrange [records] 0 2]
     }
 
+    test {an id of an old entry that was recorded late is forgotten in time, too} {
+        r del s
+        r xadd s [expr {[clock milliseconds] - 1500}]-1 f v
+        r xcfgset s idmp-duration 2
+        set old [lindex [fact last-entry] 0]
+        idmp s p first
+        r xidmprecord s p late $old
+        assert_equal $old [idmp s p late]
+        wait_for_condition 100 20 {[clock milliseconds] - [lindex [split $old -] 0] > 2020} else { fail "time stands still" }
+        assert_equal {1 2 2 1} [records]
+        set new [idmp s p late]
+        assert_not_equal $old $new
+        assert_equal $new [idmp s p late]
+        assert_equal {1 2 3 2} [records]
+    }
+
     test {an ID in the future keeps its id for longer} {
         r del s
         r xadd s [expr {[clock milliseconds] + 10000000}]-1 f v
