@@ -319,6 +319,25 @@ static const struct commandArg xpendingArgs_filters[] = {
     {0},
 };
 
+static const struct commandArg xnackArgs_mode[] = {
+    {.name = "silent", .type = ARG_PURE_TOKEN, .token = "SILENT"},
+    {.name = "fail", .type = ARG_PURE_TOKEN, .token = "FAIL"},
+    {.name = "fatal", .type = ARG_PURE_TOKEN, .token = "FATAL"},
+    {0},
+};
+
+static const struct commandArg xnackArgs[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 1},
+    {.name = "group", .type = ARG_STRING},
+    {.name = "mode", .type = ARG_ONEOF, .args = xnackArgs_mode},
+    {.name = "ids", .type = ARG_PURE_TOKEN, .token = "IDS"},
+    {.name = "numids", .type = ARG_INTEGER},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
+    {.name = "count", .type = ARG_INTEGER, .token = "RETRYCOUNT", .flags = ARG_OPTIONAL},
+    {.name = "force", .type = ARG_PURE_TOKEN, .token = "FORCE", .flags = ARG_OPTIONAL},
+    {0},
+};
+
 static const struct commandArg xreadArgs_streams[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
     {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
@@ -529,6 +548,17 @@ const struct commandSpec commandsStream[] = {
      .acl = ACL_STREAM,
      KEYS({.flags = KEY_RO, KEY_AT(1)}),
      .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
+    {.name = "xnack",
+     .summary = "Give pending entries back to their group, for others to claim.",
+     .complexity = "O(n log p) with n IDs and p pending entries",
+     .since = "9.2.0",
+     .group = "stream",
+     .proc = xnackCommand,
+     .arity = -7,
+     .flags = CMD_WRITE | CMD_FAST,
+     .acl = ACL_STREAM,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = xnackArgs},
     {.name = "xpending",
      .summary = "Pending entries of a group, summed up or listed.",
      .complexity = "O(n) in the number of entries listed",

@@ -9,7 +9,7 @@ extern const struct commandSpec commandsStream[];
 commandProc xackCommand, xackdelCommand, xaddCommand, xautoclaimCommand, xcfgsetCommand, xclaimCommand,
     xdelCommand, xdelexCommand, xgroupCreateCommand, xgroupCreateconsumerCommand, xgroupDelconsumerCommand,
     xgroupDestroyCommand, xgroupHelpCommand, xgroupSetidCommand, xidmprecordCommand, xinfoConsumersCommand,
-    xinfoGroupsCommand, xinfoHelpCommand, xinfoStreamCommand, xlenCommand, xpendingCommand, xrangeCommand,
-    xreadCommand, xreadgroupCommand, xrevrangeCommand, xsetidCommand, xtrimCommand;
+    xinfoGroupsCommand, xinfoHelpCommand, xinfoStreamCommand, xlenCommand, xnackCommand, xpendingCommand,
+    xrangeCommand, xreadCommand, xreadgroupCommand, xrevrangeCommand, xsetidCommand, xtrimCommand;
 
 commandGetKeys xreadGetKeys;

@@ -23,7 +23,7 @@ OLD_FIXTURES = [("HSET", key, "f", "1") for key in ("{t}paths", "{t}paths2")]
 CHANGED_FLAGS = {"script|load"}  # the state decides otherwise than in 9.1.2
 NO_TWINS = {"hrandfield", "srandmember", "zrandmember", "randomkey", "exec"}  # they are random, or have keys only since 9.2
 GROUP_CATEGORY = re.compile(r"@(string|hash|list|set|sortedset|stream|geo|bitmap|hyperloglog|pathhash)$")
-# An error whose first word is not ERR or WRONGTYPE is a refusal, and so are these.
+# An error whose first word is not ERR, WRONGTYPE or NOGROUP is a refusal, and so are these.
 REFUSED = re.compile(r"not allowed|Can't execute|can not be executed|cannot be executed|can't be(?! negative)|non local key|undeclared key")
 BY_EXPIRY = re.compile(r":(keymiss|expired) |^\d+ (DEL|UNLINK) \S*old$")
 
@@ -76,7 +76,7 @@ def refusals(record, case):
     found = []
     for text in record.get("replies", []):
         error = re.search(r"-([A-Z]+)\b.*", text)
-        if error and "WRONGTYPE" not in text and (error[1] != "ERR" or REFUSED.search(text)):
+        if error and "WRONGTYPE" not in text and "NOGROUP" not in text and (error[1] != "ERR" or REFUSED.search(text)):
             found.append(without_name(text, case))
         else:
             found.append(text if text in ("no reply", "closed") else "accepted")

@@ -10,6 +10,7 @@ namespace eval since_9_1 {
         {script|load} set sismember xackdel xadd xdelex xtrim
         {script|load} set sismember xackdel xadd xcfgset xdelex xidmprecord
         {script|load} set sismember xackdel xadd xdelex xread xreadgroup xtrim
+        {script|load} set sismember xackdel xadd xdelex xnack xread xreadgroup xtrim
         zrange zrangebylex zrangebyscore zrevrange zrevrangebylex zrevrangebyscore
     }
     # Leaves the names of these commands out of a list.

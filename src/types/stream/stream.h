@@ -170,6 +170,10 @@ void streamDueInsert(struct streamGroup *g, struct streamID id, int64_t delivere
 void streamDueDrop(struct streamGroup *g); /* what was taken away counts again */
 size_t streamDueBytes(const struct streamGroup *g);
 
+/* Counts a delivery. The count ends where XCLAIM RETRYCOUNT does. */
+static inline void streamPendingCountDelivery(struct streamNack *nack) {
+    if (nack->deliveries < INT64_MAX) nack->deliveries++;
+}
 /* Sets the time of an entry's last delivery. */
 static inline void streamPendingDelivered(struct streamGroup *g, struct streamID id, struct streamNack *nack,
                                           int64_t delivered_ms) {

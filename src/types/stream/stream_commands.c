@@ -52,9 +52,9 @@ bool argStreamEnd(struct client *c, struct str arg, struct streamID *id) {
     return replyError(c, "ERR invalid end ID for the interval");
 }
 
-struct streamID *argStreamIDs(struct client *c, int from) {
-    struct streamID *ids = zmalloc((size_t)(c->argc - from) * sizeof *ids);
-    for (int i = from; i < c->argc; i++) {
+struct streamID *argStreamIDs(struct client *c, int from, int end) {
+    struct streamID *ids = zmalloc((size_t)(end - from) * sizeof *ids);
+    for (int i = from; i < end; i++) {
         if (argStreamID(c, c->argv[i], 0, &ids[i - from])) continue;
         zfree(ids);
         return NULL;
@@ -420,7 +420,7 @@ void xdelCommand(struct client *c) {
         replyLongLong(c, 0);
         return;
     }
-    struct streamID *ids = argStreamIDs(c, 2);
+    struct streamID *ids = argStreamIDs(c, 2, c->argc);
     if (!ids) return;
     int64_t removed = 0;
     struct streamFinder f;

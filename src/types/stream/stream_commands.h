@@ -17,8 +17,8 @@ bool argStreamID(struct client *c, struct str arg, uint64_t missing_seq, struct 
 /* Parse an end of an interval: "-", "+", an ID, or an ID after "(" which is not included. */
 bool argStreamStart(struct client *c, struct str arg, struct streamID *id);
 bool argStreamEnd(struct client *c, struct str arg, struct streamID *id);
-/* Parses all IDs from argv[from] on. Returns NULL after an error; the caller frees the result. */
-struct streamID *argStreamIDs(struct client *c, int from);
+/* Parses the IDs argv[from] to argv[end - 1]. Returns NULL after an error; the caller frees the result. */
+struct streamID *argStreamIDs(struct client *c, int from, int end);
 
 /* ---- Look-up. False: the key holds another type, and WRONGTYPE was replied. *s is NULL when there is
  * no key. ---- */

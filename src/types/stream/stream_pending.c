@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_pending.c - commands about entries that were delivered and not acknowledged: XACK, XPENDING, XCLAIM,
- * XAUTOCLAIM (part of stream.h).
+ * XAUTOCLAIM, XNACK (part of stream.h).
  *
  * A pending entry may have been deleted from the stream; claiming removes it from the list. These commands
  * look the stream up as readers (hits and misses count), and change only the group. */
@@ -42,7 +42,7 @@ void xackCommand(struct client *c) {
         replyLongLong(c, 0);
         return;
     }
-    struct streamID *ids = argStreamIDs(c, 3);
+    struct streamID *ids = argStreamIDs(c, 3, c->argc);
     if (!ids) return;
     int64_t acknowledged = 0;
     for (int i = 3; i < c->argc; i++) acknowledged += streamPendingRemove(g, ids[i - 3]);
@@ -185,7 +185,7 @@ static void streamPendingClaimEntry(const struct xclaimOptions *cl, struct strea
     if (cl->retry_count >= 0)
         nack->deliveries = (uint64_t)cl->retry_count;
     else if (!cl->just_id)
-        nack->deliveries++;
+        streamPendingCountDelivery(nack);
     if (cl->just_id)
         replyStreamID(c, id);
     else
@@ -365,4 +365,91 @@ void xautoclaimCommand(struct client *c) {
     streamFinderStart(&finder, cl.stream);
     streamPendingAutoclaim(&cl, start, count);
     streamFinderStop(&finder);
+}
+
+/* ---- XNACK ----
+ *
+ * An entry that a consumer gives back has no owner: it is pending for the consumer with the empty name, since
+ * the time 0. So whoever claims takes it first, and files and replicas of other servers can hold it. */
+
+enum nackMode { NACK_SILENT, NACK_FAIL, NACK_FATAL };
+
+struct nackArgs {
+    enum nackMode mode;
+    int ids_at, ids_end;
+    int64_t retry_count; /* -1: the mode says it */
+    bool force;
+};
+
+static bool streamNackMode(struct str arg, enum nackMode *mode) {
+    static const char *const names[] = {
+        [NACK_SILENT] = "silent", [NACK_FAIL] = "fail", [NACK_FATAL] = "fatal"};
+    for (*mode = NACK_SILENT; *mode <= NACK_FATAL; ++*mode)
+        if (strIs(arg, names[*mode])) return true;
+    return false;
+}
+
+/* Parses SILENT|FAIL|FATAL IDS numids id... [RETRYCOUNT count] [FORCE], except for the IDs. */
+static bool streamNackParse(struct client *c, struct nackArgs *a) {
+    int64_t count;
+    *a = (struct nackArgs){.ids_at = 6, .retry_count = -1};
+    if (!streamNackMode(c->argv[3], &a->mode) || !strIs(c->argv[4], "ids")) return replySyntaxError(c);
+    if (!argRange(c, c->argv[5], 1, INT64_MAX, &count, "ERR Number of IDs must be a positive integer"))
+        return false;
+    if (count > c->argc - a->ids_at) return replySyntaxError(c);
+    a->ids_end = a->ids_at + (int)count;
+    for (int i = a->ids_end; i < c->argc; i++) {
+        if (strIs(c->argv[i], "force")) {
+            a->force = true;
+        } else if (strIs(c->argv[i], "retrycount") && i + 1 < c->argc) {
+            if (!argRange(c, c->argv[++i], 0, INT64_MAX, &a->retry_count, "ERR RETRYCOUNT must be >= 0"))
+                return false;
+        } else
+            return replySyntaxError(c);
+    }
+    return true;
+}
+
+static uint64_t streamNackDeliveries(const struct nackArgs *a, uint64_t deliveries) {
+    if (a->retry_count >= 0) return (uint64_t)a->retry_count;
+    if (a->mode == NACK_FATAL) return INT64_MAX;
+    return deliveries - (a->mode == NACK_SILENT && deliveries);
+}
+
+/* Returns whether the entry is pending without an owner now. */
+static bool streamNackOne(struct xclaimOptions *cl, const struct nackArgs *a, struct streamID id) {
+    struct client *c = cl->c;
+    struct streamNack *nack = streamPendingFind(cl->group, id);
+    if (!nack && !a->force) return false;
+    if (!streamFinderFind(cl->finder, id)) {
+        streamPendingDropEntry(cl, id);
+        return false;
+    }
+    if (!cl->consumer)
+        cl->consumer = streamConsumerFor(c, c->argv[1], c->argv[2], cl->group, STR(""), cl->now_ms);
+    uint64_t deliveries = streamNackDeliveries(a, nack ? nack->deliveries : 0);
+    nack = streamPendingSet(cl->group, id, cl->consumer, 0);
+    nack->deliveries = deliveries;
+    propagateClaim(c, c->argv[1], c->argv[2], cl->group, id, nack);
+    keyStateChanged(c->db, c->argv[1], NOTIFY_STREAM, NULL, 1);
+    return true;
+}
+
+void xnackCommand(struct client *c) {
+    struct xclaimOptions cl = {.c = c, .now_ms = mstime()};
+    struct nackArgs a;
+    if (!streamNackParse(c, &a)) return;
+    cl.group = streamPendingGroupOfArgs(c, &cl.stream);
+    if (!cl.group) return;
+    struct streamID *ids = argStreamIDs(c, a.ids_at, a.ids_end);
+    if (!ids) return;
+    int64_t nacked = 0;
+    struct streamFinder finder;
+    cl.finder = &finder;
+    streamFinderStart(&finder, cl.stream);
+    for (int i = a.ids_at; i < a.ids_end; i++) nacked += streamNackOne(&cl, &a, ids[i - a.ids_at]);
+    streamFinderStop(&finder);
+    zfree(ids);
+    if (nacked) signalKeyReady(c->db, c->argv[1]); /* for XREADGROUP CLAIM */
+    replyLongLong(c, nacked);
 }

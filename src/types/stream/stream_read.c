@@ -268,7 +268,7 @@ static void streamReadClaim(struct readReply *d, struct readStream *r, struct st
     replyLongLong(d->c, (int64_t)nack->deliveries);
     streamPendingAssign(r->group, id, nack, r->consumer);
     streamPendingDelivered(r->group, id, nack, d->now_ms);
-    nack->deliveries++;
+    streamPendingCountDelivery(nack);
     propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
 }
 
@@ -319,7 +319,7 @@ static void streamReadDeliverAgain(struct readReply *d, struct readStream *r) {
         d->entries++;
         if (!replyStreamOne(d->c, &f, id)) continue;
         streamPendingDelivered(r->group, id, nack, d->now_ms);
-        nack->deliveries++;
+        streamPendingCountDelivery(nack);
         propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
         changed = true;
     }

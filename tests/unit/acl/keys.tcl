@@ -112,6 +112,7 @@ start_server {tags {acl external:skip}} {
         {xadd X idmp p i * f v}            {RW update}         no  yes
         {xcfgset X idmp-maxsize 5}         {RW update}         no  yes
         {xidmprecord X p i 1-1}            {RW update}         no  yes
+        {xnack X g fail ids 1 1}           {RW update}         no  yes
         {set X v}                          {OW update}         no  yes
         {set X get}                        {OW update}         no  yes
         {set X v get}                      {RW access update}  no  no

@@ -234,6 +234,8 @@ set effects {
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xreadgroup group g a streams s 0} 1 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xreadgroup group g a streams s >} 0 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xreadgroup group g a claim 0 streams s >} 1 {} {}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xnack s g fail ids 2 1-1 2-1} 3 {} {xgroup-createconsumer s}
+    {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xnack s g fail ids 1 7-1} 0 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xreadgroup group g a claim 100000 streams s >} 0 {} {}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g $} {xreadgroup group g a streams s >} 1 {} {xgroup-createconsumer s}
     {xadd s 1-1 f v; xadd s 2-1 f v; xgroup create s g 0; xreadgroup group g a streams s >} {xack s g 1-1 2-1 3-1} 2 {} {}
