@@ -65,19 +65,11 @@ static int slotStatsSlotOfCall(struct client *c, const struct request *r) {
     return slot;
 }
 
-static size_t slotStatsPrefixLength(uint64_t n) { /* length of "$3\r\n" */
-    char digits[24];
-    return 3 + ull2string(digits, n);
-}
-
 /* Returns the request's length in the protocol. EXEC includes MULTI, whose slot
  * was not known when it came. */
 static size_t slotStatsRequestBytes(const struct request *r) {
     size_t bytes = r->cmd->spec->proc == execCommand ? sizeof "*1\r\n$5\r\nMULTI\r\n" - 1 : 0;
-    if (r->raw.ptr) return bytes + r->raw.len;
-    bytes += slotStatsPrefixLength((uint64_t)r->argc);
-    for (int i = 0; i < r->argc; i++) bytes += slotStatsPrefixLength(r->argv[i].len) + r->argv[i].len + 2;
-    return bytes;
+    return bytes + requestLength(r);
 }
 
 static void slotStatsBeforeCall(struct client *c) {

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/hash_function.h"
+#include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 
@@ -51,6 +52,18 @@ void requestRelease(struct request *r) {
     serverAssert(r->argv == (struct str *)(r + 1)); /* a copy */
     respBigArgsFree(r->big);
     zfree(r);
+}
+
+static size_t requestPrefixLength(uint64_t n) { /* length of "$3\r\n" */
+    char digits[LONG_STR_SIZE];
+    return 3 + ull2string(digits, n);
+}
+
+size_t requestLength(const struct request *r) {
+    if (r->raw.ptr) return r->raw.len;
+    size_t bytes = requestPrefixLength((uint64_t)r->argc);
+    for (int i = 0; i < r->argc; i++) bytes += requestPrefixLength(r->argv[i].len) + r->argv[i].len + 2;
+    return bytes;
 }
 
 size_t requestMemory(const struct request *r) {

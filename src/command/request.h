@@ -65,6 +65,7 @@ struct request {
  * Free with requestRelease. */
 struct request *requestCopy(struct request *from);
 void requestRelease(struct request *r);        /* NULL is fine */
+size_t requestLength(const struct request *r); /* bytes in the protocol */
 size_t requestMemory(const struct request *r); /* a copy with its big buffers; O(argc) */
 
 #define REQUEST_KEYS_MAX       16                     /* keys that are hashed ahead */

@@ -77,7 +77,7 @@ static void topKeysRename(struct topKey *k, struct topKeyId id, struct str key) 
     }
 }
 
-void topKeysCount(struct topKeys *t, struct topKeyId id, struct str key) {
+void topKeysCount(struct topKeys *t, struct topKeyId id, struct str key, uint64_t n) {
     struct str key_id = strN((const char *)&id, sizeof id);
     uint64_t hash = hashtableHash(&t->by_id, key_id);
     struct topKey *k = hashtableFindHashed(&t->by_id, key_id, hash);
@@ -86,7 +86,7 @@ void topKeysCount(struct topKeys *t, struct topKeyId id, struct str key) {
         topKeysRename(k, id, key);
         hashtableAddUnchecked(&t->by_id, k, hash);
     }
-    k->count++;
+    k->count += n;
     topKeysSink(t, k);
     debugAssert(t->heap[0]->count <= k->count);
 }
@@ -111,6 +111,12 @@ static int topKeysCompare(const void *x, const void *y) {
 void topKeysRank(const struct topKeys *t, const struct topKey **ranked) {
     for (int i = 0; i < t->used; i++) ranked[i] = &t->counters[i];
     qsort(ranked, (size_t)t->used, sizeof *ranked, topKeysCompare);
+}
+
+sds topKeysText(const struct topKey *k) {
+    sds name = sdsdup(k->name);
+    size_t rest = k->id.length - sdslen(name);
+    return rest ? sdscatprintf(name, "... (%zu more bytes)", rest) : name;
 }
 
 /* ---- Life ---- */

@@ -49,10 +49,12 @@ struct topKeys {
 /* Allocates all counters; capacity > 0. O(capacity). */
 void topKeysInit(struct topKeys *t, int capacity);
 void topKeysFree(struct topKeys *t); /* a zeroed struct is fine */
-/* Counts the key once. O(log capacity). */
-void topKeysCount(struct topKeys *t, struct topKeyId id, struct str key);
+/* Adds n to the key's count. O(log capacity). */
+void topKeysCount(struct topKeys *t, struct topKeyId id, struct str key, uint64_t n);
 /* Halves all counts and errors, so that recent use counts more. O(n). */
 void topKeysHalve(struct topKeys *t);
 /* Fills ranked, which has room for t->used counters, with all of them, ordered by count - error, the highest
  * first. O(n log n). */
 void topKeysRank(const struct topKeys *t, const struct topKey **ranked);
+/* Returns the name to show: of a long key its beginning, and how many bytes are left out. */
+sds topKeysText(const struct topKey *k);

@@ -29,7 +29,7 @@ static struct topKeyId testIdOf(struct str key, unsigned db) {
 static void testCountNumber(struct topKeys *t, int number) {
     char buf[16];
     struct str key = strN(buf, (size_t)snprintf(buf, sizeof buf, "key:%d", number));
-    topKeysCount(t, testIdOf(key, 0), key);
+    topKeysCount(t, testIdOf(key, 0), key, 1);
     exact[number]++;
 }
 
@@ -126,10 +126,10 @@ static void test_names(void **state) {
     for (int n = 0; n < 2000; n++) { /* long keys that differ at their ends, and in length only */
         bytes[(1 << 20) - 1] = (char)n;
         struct str key = strN(bytes, (size_t)(1 << 20) - (size_t)(n & 256));
-        topKeysCount(&t, testIdOf(key, (unsigned)n % 2), key);
+        topKeysCount(&t, testIdOf(key, (unsigned)n % 2), key, 1);
     }
     struct str empty = strN("", 0);
-    topKeysCount(&t, testIdOf(empty, 0), empty);
+    topKeysCount(&t, testIdOf(empty, 0), empty, 1);
     assert_int_equal(t.used, 16);
     assert_true(zmallocUsedMemory() - before < (1 << 20) + 16 * 1500 + 4096);
     for (int i = 0; i < t.used; i++) assert_true(sdslen(t.counters[i].name) <= TOP_KEYS_NAME_MAX);
@@ -144,7 +144,7 @@ static void test_databases_differ(void **state) {
     struct topKeys t;
     struct str key = STR("same");
     topKeysInit(&t, 8);
-    for (unsigned i = 0; i < 30; i++) topKeysCount(&t, testIdOf(key, i % 3 != 0), key);
+    for (unsigned i = 0; i < 30; i++) topKeysCount(&t, testIdOf(key, i % 3 != 0), key, 1);
     assert_int_equal(t.used, 2);
     const struct topKey *ranked[KEYS];
     topKeysRank(&t, ranked);

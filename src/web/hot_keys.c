@@ -29,7 +29,8 @@ static unsigned hotKeysNextSkip(void) {
 /* Keys whose names would be cut are left out: rights are checked by the whole name. */
 static void hotKeysCount(struct str key, int db) {
     if (key.len > TOP_KEYS_NAME_MAX) return;
-    topKeysCount(&keys, (struct topKeyId){hashBytes(key.ptr, key.len), (uint32_t)db, (uint32_t)key.len}, key);
+    topKeysCount(&keys, (struct topKeyId){hashBytes(key.ptr, key.len), (uint32_t)db, (uint32_t)key.len}, key,
+                 1);
     seen++;
 }
 

@@ -1,4 +1,7 @@
-"""redis8_server.py - INFO keysizes, which Redis has had since 8.0, after writes of every kind. Keys i0..i4 in two databases.
+"""redis8_server.py - INFO keysizes, which Redis has had since 8.0, after writes of every kind, and the grammar of HOTKEYS START, STOP and
+RESET. Keys i0..i4 in two databases.
+
+What HOTKEYS GET shows are times and bytes of the moment; unit/server/hotkeys compares it with figures from Redis.
 
 Memory (key-memory-histograms) is left out, since it depends on the server, and so is SETBIT: Redis 8.6.3 does not notice that it makes a
 string longer.
@@ -51,8 +54,26 @@ def whole(p):
                      Command(b"SELECT", b"%d" % p.randint(0, 1), fixed=True), Command(b"SWAPDB", b"0", b"1", fixed=True)])
 
 
+def start(p):
+    metrics = p.choice([[b"METRICS", b"1", b"CPU"], [b"METRICS", b"1", b"NET"], [b"METRICS", b"2", b"NET", b"CPU"]])
+    if p.chance(0.3):
+        metrics = p.choice([[], [b"METRICS"], [b"METRICS", b"0"], [b"METRICS", b"1"], [b"METRICS", b"3", b"CPU", b"NET", b"x"], [b"METRICS", b"2", b"CPU"],
+                            [b"METRICS", b"1", b"x"], [b"METRICS", b"2", b"CPU", b"cpu"], [b"METRICS", b"2", b"x", b"net"], [b"METRICS", b"x", b"CPU"],
+                            [b"METRICS", b"1", b"CPU", b"NET"], [b"COUNT", b"5"], [b"METRICS", b"-1", b"CPU"]])
+    numbers = [b"0", b"1", b"2", b"64", b"65", b"-1", b"x", b"", b"1000000", b"1000001", b"2147483647", b"2147483648", b"9223372036854775808"]
+    long = numbers[:1] + numbers[5:]  # no session ends by itself during a run
+    options = [word for _ in range(p.choice([0, 0, 0, 1, 1, 2])) for word in
+               p.choice([[p.token(b"COUNT", b"SAMPLE", b"SLOTS", b"NOSUCH"), p.choice(numbers)], [p.token(b"DURATION"), p.choice(long)]])]
+    options += p.maybe(0.05, p.choice([b"COUNT", b"SLOTS", b"x"]))
+    return Command(b"HOTKEYS", p.token(b"START"), *metrics, *options, fixed=True)
+
+
+def session(p):
+    return Command(b"HOTKEYS", *p.choice([[p.token(b"STOP")], [p.token(b"STOP")], [p.token(b"RESET")], [b"STOP", b"x"], [b"RESET", b"x"], [b"NOSUCH"], []]), fixed=True)
+
+
 def ask(p):
     return Command(b"INFO", p.token(b"KEYSIZES"), fixed=True)
 
 
-COMMANDS = [(6, string), (10, container), (6, less), (5, whole), (0.05, lambda p: Command(b"FLUSHDB", fixed=True)), (10, ask)]
+COMMANDS = [(6, string), (10, container), (6, less), (5, whole), (0.05, lambda p: Command(b"FLUSHDB", fixed=True)), (10, ask), (3, start), (3, session)]

@@ -5,11 +5,13 @@ proc hot_names {} { return [lmap entry [r hotkeys get] { list [dict get $entry k
 
 # Returns the number of samples that the body takes while every request is sampled, and the sorted keys.
 proc counted {body} {
-    r hotkeys start metrics 1 cpu count 64
-    uplevel 1 $body
-    r hotkeys stop
-    set result [list [hot_field samples] [lsort [lmap name [hot_names] { lindex $name 0 }]]]
+    config_set hotkeys-window-seconds 1
+    config_set hotkeys-top-k 64
     r hotkeys reset
+    uplevel 1 $body
+    wait_for_condition 100 50 {[hot_field duration_ms]} else { fail "the window does not end" }
+    set result [list [hot_field samples] [lsort [lmap name [hot_names] { lindex $name 0 }]]]
+    config_set hotkeys-top-k 0
     return $result
 }
 
@@ -51,15 +53,15 @@ start_server {tags {hotkeys} overrides {hotkeys-sampling-percentage 100}} {
     }
 
     test {9.2 §4: RESP3 replies maps} {
-        config_set hotkeys-top-k 0
-        r hotkeys start metrics 1 cpu
         r get k
+        wait_hot {{k 0}}
+        config_set hotkeys-window-seconds 300
         assert_match {[*]1 [*]6 $3 key $1 k $2 db :0 $3 qps :*} [wire hotkeys get]
         r hello 3
         assert_match {[*]1 %3 $3 key $1 k $2 db :0 $3 qps :*} [wire hotkeys get]
         r hello 2
-        r hotkeys stop
-        r hotkeys reset
+        config_set hotkeys-window-seconds 1
+        config_set hotkeys-top-k 0
     }
 
     test {9.2 §4: every key that a command names counts, also missing ones and in all databases} {
@@ -103,8 +105,10 @@ start_server {tags {hotkeys} overrides {hotkeys-sampling-percentage 100}} {
 
     test {9.2 §4: keys of any bytes and any size, in bounded memory} {
         set long [string repeat "x\x00\xff\n" 1000]
-        r hotkeys start metrics 1 cpu
+        config_set hotkeys-top-k 64
+        r hotkeys reset
         r mget "\x00" {} "\r\n" $long ${long}1
+        wait_for_condition 100 50 {[llength [hot_names]]} else { fail "the window does not end" }
         set names [lmap name [hot_names] { lindex $name 0 }]
         assert_equal 5 [llength $names]
         foreach name [list "\x00" {} "\r\n" "[string range $long 0 1023]... (2976 more bytes)" "[string range $long 0 1023]... (2977 more bytes)"] {
@@ -113,8 +117,7 @@ start_server {tags {hotkeys} overrides {hotkeys-sampling-percentage 100}} {
         set before [s used_memory]
         for {set i 0} {$i < 300} {incr i} { r get [string repeat $i 100000] }
         assert_lessthan [expr {[s used_memory] - $before}] 2000000
-        r hotkeys stop
-        r hotkeys reset
+        config_set hotkeys-top-k 0
     }
 
     test {9.2 §4: RESET forgets both windows} {
@@ -197,7 +200,21 @@ start_server {tags {hotkeys} overrides {hotkeys-sampling-percentage 100}} {
     }
 }
 
-# Redis 8.6's START and STOP.
+# The sessions of Redis 8.6. Figures of bytes were compared with Redis 8.6.3.
+proc session {} { return [lindex [r hotkeys get] 0] }
+proc session_field {name} { return [dict get [session] $name] }
+
+# Returns the bytes of all requests and those of keys, of a session over the body.
+proc session_bytes {body} {
+    r hotkeys start metrics 2 cpu net
+    uplevel 1 $body
+    r hotkeys stop
+    set result [list [session_field net-bytes-all-commands-all-slots] [session_field by-net-bytes]]
+    assert_equal [expr [join [dict values [lindex $result 1]] +]+0] [session_field total-net-bytes]
+    r hotkeys reset
+    return $result
+}
+
 start_server {tags {hotkeys}} {
     test {HOTKEYS START: the grammar and the errors are Redis's} {
         foreach {error words} {
@@ -218,47 +235,148 @@ start_server {tags {hotkeys}} {
         assert_equal {$-1} [wire hotkeys stop]
     }
 
-    test {HOTKEYS START counts until STOP, whatever the directives say} {
+    test {HOTKEYS START: the report of a session, in RESP2 and RESP3} {
+        set before [clock milliseconds]
         assert_equal OK [r hotkeys start metrics 2 net cpu count 2 sample 1]
         assert_error "ERR hotkey tracking session already in progress" { r hotkeys start metrics 1 cpu }
-        r mget a a a b b c
-        assert_equal {{a 0} {b 0}} [hot_names]
+        r set a b
+        assert_match {[*]1 [*]24 $15 tracking-active :1 $12 sample-ratio :1 $14 selected-slots [*]1 [*]2 :0 :16383 $25 all-commands-all-slots-us :* $32\
+            net-bytes-all-commands-all-slots :32 $29 collection-start-time-unix-ms :* $22 collection-duration-ms :* $22 total-cpu-time-user-ms :*\
+            $21 total-cpu-time-sys-ms :* $15 total-net-bytes :32 $14 by-cpu-time-us [*]* $12 by-net-bytes [*]2 $1 a :32} [wire hotkeys get]
+        assert_range [session_field collection-start-time-unix-ms] $before [clock milliseconds]
+        assert_range [session_field collection-duration-ms] 0 [expr {[clock milliseconds] - $before}]
+        assert_error "ERR hotkey tracking session in progress, stop tracking first" { r hotkeys reset }
+        assert_match "*\r\nhotkeys-tracking-active:1\r\n*" [r info hotkeys]
         assert_equal OK [r hotkeys stop]
-        r mget c c c c
-        assert_equal {{a 0} {b 0}} [hot_names] "results stay after STOP"
-        assert_equal 6 [hot_field samples]
+        r set more x
+        set report [session]
+        assert_equal {0 32} [list [dict get $report tracking-active] [dict get $report total-net-bytes]]
+        assert_match "*\r\nhotkeys-tracking-active:0\r\n*" [r info hotkeys]
+        after 20
+        assert_equal $report [session] "it stays as it was at STOP"
+        r hello 3
+        assert_match {[*]1 %12 $15 tracking-active :0 * $12 by-net-bytes [*]2 $1 a :32} [wire hotkeys get]
+        r hello 2
+        assert_equal {} [r hotkeys stop]
         r hotkeys reset
-        assert_equal {} [hot_names]
+        assert_equal {} [r hotkeys get]
+        assert_no_match "*tracking-active*" [r info hotkeys]
+    }
+
+    test {HOTKEYS START: only the metrics that were named} {
+        foreach {metric has no} {cpu {by-cpu-time-us total-cpu-time-user-ms total-cpu-time-sys-ms} {by-net-bytes total-net-bytes}
+                                 net {by-net-bytes total-net-bytes} {by-cpu-time-us total-cpu-time-user-ms total-cpu-time-sys-ms}} {
+            r hotkeys start metrics 1 $metric
+            set names [dict keys [session]]
+            foreach name $has { assert {$name in $names} $name }
+            foreach name $no { assert {$name ni $names} $name }
+            r hotkeys stop
+        }
+        r hotkeys reset
+    }
+
+    test {HOTKEYS START: bytes of requests and replies, in equal parts for the keys of a request} {
+        foreach {requests bytes} {
+            {{ping}} {0 {}} {{set a b}} {32 {a 32}} {{get a}} {27 {a 27}} {{mget a c}} {44 {a 22 c 22}} {{mget a a}} {46 {a 46}} {{mset a 1 c 2}} {47 {a 23 c 23}}
+            {{get nosuch}} {30 {nosuch 30}} {{eval {redis.call("set",KEYS[1],"v") return 1} 1 a}} {77 {a 77}} {{eval {return redis.call("set","zz","v")} 0}} {0 {}}
+            {{eval {return redis.call("get",KEYS[1])} 2 a b}} {81 {a 40 b 40}} {{select 1} {set a bbbbbb} {select 0} {set a b}} {69 {a 69}}
+            {{lpush a}} {0 {}} {{lpush a x}} {97 {a 97}} {{publish x y}} {0 {}} {{multi} {set a b} {set c d} {exec}} {64 {a 32 c 32}} {{flushall} {set a b} {flushall}} {32 {a 32}}
+        } {
+            assert_equal $bytes [session_bytes { foreach request $requests { catch { r {*}$request } } }] $requests
+        }
+        assert_equal {80 {q 80}} [session_bytes { set client [blocked_client blpop q 0]; r rpush q v; assert_equal {q v} [answer $client] }] "a blocked one counts once"
+        set long [string repeat x 1025]
+        assert_equal "[string repeat x 1024]... (1 more bytes)" [lindex [session_bytes { r get $long }] 1 0]
+    }
+
+    test {HOTKEYS START: time of requests} {
+        r hotkeys start metrics 1 cpu count 1
+        r set quick v
+        r eval {local n = 0; while n < 3000000 do n = n + 1 end} 1 slow
+        lassign [session_field by-cpu-time-us] key us
+        assert_equal {slow 1} [list $key [expr {[llength [session_field by-cpu-time-us]] / 2}]]
+        assert_range $us 1000 [session_field all-commands-all-slots-us]
+        assert_range [session_field all-commands-all-slots-us] $us [expr {$us + 1000}]
+        r hotkeys stop
+        assert_morethan [expr {[session_field total-cpu-time-user-ms] + [session_field total-cpu-time-sys-ms]}] 0
+        r hotkeys reset
+    }
+
+    test {HOTKEYS START SAMPLE: one request in so many counts for keys, all of them in the totals} {
+        r hotkeys start metrics 1 net sample 10
+        for {set i 0} {$i < 2000} {incr i} { r get k }
+        r hotkeys stop
+        assert_equal 50000 [session_field net-bytes-all-commands-all-slots]
+        assert_range [session_field total-net-bytes] 3000 7000
+        assert_equal [list k [session_field total-net-bytes]] [session_field by-net-bytes]
+        r hotkeys reset
+    }
+
+    test {HOTKEYS START beside hotkeys-top-k: windows go on, and GET shows them again after RESET} {
+        config_set hotkeys-sampling-percentage 100
+        config_set hotkeys-top-k 2
+        r hotkeys start metrics 1 net
+        r get k
+        assert_equal {k 25} [session_field by-net-bytes]
+        r hotkeys stop
+        wait_for_condition 100 50 {[hot_field samples] == 1} else { fail "no window ends" }
+        r hotkeys reset
+        r get k
+        wait_hot {{k 0}}
+        config_set hotkeys-top-k 0
+        config_set hotkeys-sampling-percentage 1
     }
 
     test {HOTKEYS START DURATION ends by itself} {
-        r hotkeys start metrics 1 cpu duration 1
+        r hotkeys start metrics 1 net duration 1
         r get a
-        wait_for_condition 100 50 {[hot_field samples] == 1} else { fail "it goes on" }
+        wait_for_condition 100 50 {![session_field tracking-active]} else { fail "it goes on" }
+        r get a
         assert_equal {} [r hotkeys stop]
-        assert_range [hot_field duration_ms] 1000 2000
-        assert_equal {{a 0}} [hot_names]
+        assert_range [session_field collection-duration-ms] 1000 2000
+        assert_equal {a 25} [session_field by-net-bytes]
+        assert_equal OK [r hotkeys start metrics 1 cpu] "it replaces what has ended"
+        r hotkeys stop
     }
 }
 
 start_server {tags {hotkeys cluster} overrides {cluster-enabled yes}} {
-    test {HOTKEYS in a cluster: each node counts its own, SLOTS chooses, a slot that leaves clears} {
+    test {HOTKEYS START SLOTS in a cluster} {
         r cluster addslotsrange 0 16383
         wait_for_condition 100 50 {[string match *cluster_state:ok* [r cluster info]]} else { fail "not ok" }
         foreach {error words} {
             "syntax error" {slots} "not enough slot numbers provided" {slots 1} "SLOTS count must be between 1 and 16384" {slots 0 5}
             "duplicate slot number" {slots 2 5 5} "Invalid or out of range slot" {slots 1 16384} "SLOTS parameter already specified" {slots 1 5 slots 1 6}
         } { assert_error "ERR $error" { r hotkeys start metrics 1 cpu {*}$words } }
-        r hotkeys start metrics 1 cpu slots 1 [r cluster keyslot foo]
+        r hotkeys start metrics 1 net slots 4 [r cluster keyslot foo] 5 6 8
         r get foo
         r get bar
-        assert_equal {{foo 0}} [hot_names]
+        r hotkeys stop
+        assert_equal [lsort -integer -index 0 [list {5 6} 8 [r cluster keyslot foo]]] [session_field selected-slots]
+        assert_equal {54 27 27 {foo 27}} [lmap name {net-bytes-all-commands-all-slots net-bytes-all-commands-selected-slots total-net-bytes by-net-bytes} { session_field $name }]
+        r hotkeys start metrics 1 net slots 1 [r cluster keyslot foo] sample 4
+        for {set i 0} {$i < 400} {incr i} { r get foo }
+        r hotkeys stop
+        assert_equal 10800 [session_field net-bytes-all-commands-selected-slots]
+        assert_range [session_field net-bytes-sampled-commands-selected-slots] 1350 4050
+        assert_equal [session_field net-bytes-sampled-commands-selected-slots] [session_field total-net-bytes]
+        assert_range [session_field sampled-commands-selected-slots-us] 0 [session_field all-commands-selected-slots-us]
+        r hotkeys reset
+    }
+
+    test {HOTKEYS in a cluster: each node counts its own, a slot that leaves clears} {
+        config_set hotkeys-sampling-percentage 100
+        assert_equal {2 {bar foo}} [counted { r get foo; r get bar }]
+        config_set hotkeys-top-k 64
+        r get foo
+        wait_hot {{foo 0}}
+        config_set hotkeys-window-seconds 300
         r cluster flushslot [r cluster keyslot elsewhere]
         assert_equal {} [hot_names]
-        r hotkeys stop
-        assert_equal {2 {bar foo}} [counted { r get foo; r get bar }]
-        r hotkeys start metrics 1 cpu
+        config_set hotkeys-window-seconds 1
         r get foo
+        wait_hot {{foo 0}}
+        config_set hotkeys-window-seconds 300
         r flushall
         r cluster reset
         assert_equal {} [hot_names]
@@ -272,7 +390,7 @@ start_server {tags {hotkeys slow} overrides {hotkeys-top-k 10 hotkeys-sampling-p
     test {9.2 §4: sampled keys of a skewed load are ranked as they are used} {
         set client [valkey_deferring_client]
         array set uses {}
-        r hotkeys start metrics 1 cpu sample 20
+        r hotkeys start metrics 1 net sample 20
         for {set batch 0} {$batch < 200} {incr batch} {
             set requests {}
             for {set i 0} {$i < 500} {incr i} {
@@ -286,14 +404,14 @@ start_server {tags {hotkeys slow} overrides {hotkeys-top-k 10 hotkeys-sampling-p
         r hotkeys stop
         $client close
         set top [lrange [lsort -integer -stride 2 -index 1 -decreasing [array get uses]] 0 19]
-        assert_equal [lindex $top 0] [lindex [hot_names] 0 0]
+        set bytes [session_field by-net-bytes]
+        assert_equal [lindex $top 0] [lindex $bytes 0]
         set found 0
-        foreach name [hot_names] { incr found [dict exists $top [lindex $name 0]] }
+        foreach key [dict keys $bytes] { incr found [dict exists $top $key] }
         assert_morethan_equal $found 8
-        assert_range [hot_field samples] 4500 5500
-        set entry [lindex [r hotkeys get] 0]
-        set estimate [expr {[dict get $entry qps] * [hot_field duration_ms] / 1000.0}]
-        assert_range [expr {$estimate / [lindex $top 1]}] 0.75 1.25
+        assert_range [expr {20.0 * [session_field total-net-bytes] / [session_field net-bytes-all-commands-all-slots]}] 0.9 1.1
+        set request [string length [resp::encode [list get [lindex $top 0]]]]
+        assert_range [expr {20.0 * [lindex $bytes 1] / ($request + 5) / [lindex $top 1]}] 0.75 1.25
     }
 }
 
@@ -305,11 +423,13 @@ start_servers {primary {kind ours overrides {hotkeys-sampling-percentage 100}} r
         r [at replica] config set hotkeys-window-seconds 300
         follow replica primary
         wait_for_condition 100 50 {[r [at replica] hotkeys get] eq {}} else { fail "the synchronization did not clear" }
-        r [at replica] hotkeys start metrics 1 cpu
+        r [at replica] config set hotkeys-window-seconds 1
+        r [at replica] hotkeys start metrics 1 net
         r [at primary] set k v
         wait_for_offset replica primary
         r [at replica] get k
         r [at replica] hotkeys stop
-        assert_match {*hotkeys_last_window_samples:1?*} [r [at replica] info hotkeys]
+        assert_equal {k 27} [dict get [lindex [r [at replica] hotkeys get] 0] by-net-bytes]
+        wait_for_condition 100 50 {[string match {*hotkeys_last_window_samples:1?*} [r [at replica] info hotkeys]]} else { fail [r [at replica] info hotkeys] }
     }
 }
