@@ -355,7 +355,7 @@ void vmEmitAOF(struct ValkeyModuleIO *io, const char *cmdname, const char *fmt, 
 
 /* Writes a value as RESTORE because its type has no rewrite method. */
 static void moduleIoRewriteAsRestore(struct rioWriter *w, struct str key, const struct object *o) {
-    sds payload = rdbDump(o);
+    sds payload = rdbDump(o, 0);
     rewriteCommand(w, 4);
     rewriteWord(w, "RESTORE");
     rewriteArg(w, key);

@@ -473,17 +473,26 @@ sds rdbDumpSeal(sds body, int version) {
     return sdscatlen(body, sum, 8);
 }
 
-sds rdbDump(const struct object *o) {
+/* Returns the lowest version whose readers know the type, as it has been written for `wanted`. Redis 8.6
+ * reads payloads with RDB_TYPE_STREAM_LISTPACKS_4, too. */
+static int rdbDumpVersion(int wanted, uint8_t type) {
+    if (type <= RDB_TYPE_STREAM_LISTPACKS_3) return rdbIsForRedis7(wanted) ? wanted : RDB_VERSION;
+    if (type == RDB_TYPE_STREAM_LISTPACKS_4) return RDB_VERSION_REDIS_86;
+    return rdbVersionIsRedis(wanted) ? RDB_VERSION_REDIS_74 : rdbTypeVersion(type);
+}
+
+sds rdbDump(const struct object *o, int version) {
     sds out = sdsempty();
     struct rioWriter w;
     rioWriterInit(&w, rioSinkSds, &out);
+    w.version = version;
+    if (!rdbVersionHas(version, rdbValueType(&w, o))) w.version = 0;
     uint8_t type = rdbValueType(&w, o);
     rioWriteByte(&w, type);
     rdbWriteValue(&w, o);
     rioFlush(&w);
     rioWriterFree(&w);
-    bool for_redis = type == RDB_TYPE_STREAM_LISTPACKS_4; /* Redis 8.6 reads the payload, too */
-    return rdbDumpSeal(out, for_redis ? RDB_VERSION_REDIS_86 : rdbTypeVersion(type));
+    return rdbDumpSeal(out, rdbDumpVersion(w.version, type));
 }
 
 bool rdbDumpValid(struct str payload, struct str *body, int *version) {

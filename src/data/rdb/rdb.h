@@ -251,7 +251,9 @@ sds rdbSkippedText(const struct rdbSkipped *s, sds text); /* appends the numbers
 void rdbSkippedLogSum(const struct rdbSkipped *s);
 
 /* ---- DUMP payloads: | type | value | version: 2 bytes | CRC-64 of all before: 8 bytes | ---- */
-sds rdbDump(const struct object *o);
+/* Returns a payload that servers read which read this version (0: any), or the lowest of ours when that
+ * version cannot hold the value. */
+sds rdbDump(const struct object *o, int version);
 /* Whether this is a whole payload of a version that can be read. `body` is all but the last 10 bytes; version
  * may be NULL. Used for FUNCTION RESTORE as well. */
 bool rdbDumpValid(struct str payload, struct str *body, int *version);

@@ -22,7 +22,7 @@ void dumpCommand(struct client *c) {
         replyNull(c);
         return;
     }
-    sds payload = rdbDump(o);
+    sds payload = rdbDump(o, rdb_compatible_version);
     replyBulk(c, sdsview(payload));
     sdsfree(payload);
 }
@@ -125,7 +125,7 @@ static void dumpPropagate(struct client *c, bool of_redis, bool relative, int64_
     struct str *argv = zmalloc(((size_t)argc + 1) * sizeof *argv);
     memcpy(argv, c->argv, (size_t)argc * sizeof *argv);
     const struct object *o = of_redis ? dbFind(c->db, c->argv[1]) : NULL; /* a module may have deleted it */
-    sds payload = o ? rdbDump(o) : NULL;
+    sds payload = o ? rdbDump(o, 0) : NULL;
     if (payload) argv[3] = sdsview(payload);
     if (relative) {
         argv[2] = strN(text, ll2string(text, expire_ms));

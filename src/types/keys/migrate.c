@@ -270,7 +270,7 @@ static void migrateWriteRestore(struct rioWriter *w, const struct migrateRequest
         ttl = objectExpire(o) - cmd_time_ms;
         if (ttl < 1) ttl = 1;
     }
-    sds payload = rdbDump(o);
+    sds payload = rdbDump(o, rdb_compatible_version);
     rewriteCommand(w, 4 + m->replace);
     rewriteArg(w, migrate_within_cluster ? STR("RESTORE-ASKING") : STR("RESTORE"));
     rewriteArg(w, key);

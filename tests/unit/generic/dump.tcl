@@ -69,6 +69,34 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal x [r get b]
     }
 
+    test {DUMP: the version follows rdb-compatible-version where that can hold the value} {
+        r del s members plain fields paths
+        r set s x
+        r sadd members a b
+        r hset fields a 1 b 2
+        r hpexpireat fields 4102444800000 fields 1 a
+        r phset paths a FIELDS 1 f v
+        # Each with the versions of the string, the set, the hash and the path hash, and the types of the set and the hash.
+        foreach {version versions types} {
+            0 {11 11 80 81} {20 22}     10 {10 10 80 81} {2 22}     11 {11 11 80 81} {20 22}
+            12 {11 11 12 81} {20 24}    13 {11 11 12 81} {20 24}    80 {11 11 80 81} {20 22}    81 {11 11 80 81} {20 22}
+        } {
+            config_set rdb-compatible-version $version
+            set seen {}
+            foreach key {s members fields paths} {
+                set payload [r dump $key]
+                binary scan [string range $payload end-9 end-8] su found
+                lappend seen $found
+                assert_equal OK [r restore copy 0 $payload replace]
+                assert_equal [r debug digest-value $key] [r debug digest-value copy]
+            }
+            assert_equal $versions $seen
+            assert_equal $types [lmap key {members fields} { scan [string index [r dump $key] 0] %c }]
+        }
+        config_set rdb-compatible-version 0
+        r del s members fields paths copy
+    }
+
     test {RESTORE: time to live, relative and absolute} {
         r set a one
         set payload [r dump a]
