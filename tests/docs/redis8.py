@@ -99,7 +99,7 @@ def wrong_fields(text, fields):
         for name in names(row[0] if row[1] == "the same" else row[1]):
             if "_" in name and name not in fields and name != "redis_mode":
                 yield "INFO of our server has no %s" % name
-        for name in names(row[0]) if row[1] == "no" else []:
+        for name in names(row[0]) if row[1].startswith("no") else []:
             if name in fields:
                 yield "INFO of our server has %s" % name
 

@@ -2,6 +2,7 @@
 ends at the first difference. VERSION, 8.6 for example, leaves out what such a Redis does not have."""
 import os
 import sys
+import time
 import traceback
 
 import redis
@@ -142,6 +143,21 @@ def bounded_counters():
     eq(r.ttl("counter"), -1)
 
 
+def field_events():
+    r.config_set("notify-keyspace-events", "KEASTIV")
+    notifications = r.keyspace_notifications()
+    notifications.subscribe_subkeyspace("fields")
+    while r.pubsub_numsub("__subkeyspace@0__:fields")[0][1] == 0:
+        pass
+    r.hset("fields", mapping={"a": 1, "b": 2})
+    found, end = None, time.time() + 10
+    while not found and time.time() < end:
+        found = notifications.get_message(timeout=0.1)
+    eq([found.key, found.event_type, sorted(found.subkeys)], ["fields", "hset", ["a", "b"]])
+    notifications.close()
+    r.config_set("notify-keyspace-events", "")
+
+
 def hot_keys():
     eq(r.hotkeys_start([HotkeysMetricsTypes.CPU, HotkeysMetricsTypes.NET], count=5) in ("OK", True), True)
     for _ in range(100):
@@ -154,7 +170,7 @@ def hot_keys():
 
 
 CHECKS = [((8, 4), [digests, conditional_writes, bit_operations, hash_fields, references_of_groups, claims]), ((8, 6), [idempotent_entries, hot_keys]),
-          ((8, 8), [bounded_counters, refused_entries]), ((8, 10), [limited_reads, moved_elements, sizes_of_sets])]
+          ((8, 8), [bounded_counters, refused_entries, field_events]), ((8, 10), [limited_reads, moved_elements, sizes_of_sets])]
 
 
 def main():
