@@ -15,10 +15,12 @@
  * After version 11 the formats of Redis and Valkey are different ones: 12 to 79 are Redis's, from 80 on they
  * are Valkey's. The same number of a type or opcode may mean different things in them:
  *
- *     type         22               23          24, 25                     26                opcode 243
- *     Redis's      (pre-release)    (same)      hashes with expiry, 12     streams, 13       metadata of a key
- *     Valkey's     hashes with      path        -                          streams, 900      slots that are
- *                  expiry, 80       hashes, 81                                               being imported
+ *     number       in Redis's versions                in Valkey's versions
+ *     type 22      (a pre-release version's)          hashes with expiry, from 80 on
+ *     type 23      (a pre-release version's)          path hashes, from 81 on
+ *     24, 25       hashes with expiry, from 12 on     -
+ *     type 26      streams, from 13 on                streams, in 900
+ *     opcode 243   metadata of a key                  slots that are being imported
  *
  * The version of the data decides (rdbVersionHas).
  *

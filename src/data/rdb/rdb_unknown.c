@@ -7,7 +7,7 @@
  *
  *     item       | kind | number or string |           kinds: 1, 2 number; 3 float; 4 double; 5 string
  *     items      | item ... | 0 |
- *     metadata   | 243 | number of classes | class: 4 bytes | items | class ... |     before a key, Redis only
+ *     metadata   | 243 | number of classes | class: 4 bytes | items | class ... |     before a key of Redis
  *
  * A class has 24 bits of name and, below these, 8 bits of flags. The lowest flag says that the metadata may
  * be ignored where the class does not exist. */

@@ -166,6 +166,35 @@ start_servers {
         assert_same_contents $theirs $ours
     }
 
+    test {FUNCTION RESTORE of what FUNCTION DUMP of Redis 8 returns} {
+        r $theirs function load replace "#!lua name=lib\nredis.register_function('f', function() return 'dumped there' end)"
+        assert_equal OK [r $ours function restore [r $theirs function dump] flush]
+        assert_equal {dumped there} [r $ours fcall f 0]
+    }
+
+    test {a vector set of Redis 8 ends the load with its key, or is skipped} {
+        r $theirs flushall
+        r $theirs set k v
+        r $theirs vadd vectors values 3 1 2.5 -3 element setattr {{"a": 1}}
+        for {set i 0} {$i < 300} {incr i} { r $theirs vadd vectors:more values 3 $i [expr {$i * $i}] 1 e$i }
+        r $theirs vadd vectors:binary values 3 1 2 3 e bin
+        r $theirs set l w
+        set size [file size [srv $ours log]]
+        assert_error ERR* { load_theirs $theirs $ours }
+        set log [string range [read_file [srv $ours log]] $size end]
+        assert_match {*Loading failed within the value of key "vectors*" in database 0*With rdb-skip-unknown-types yes*} $log
+        assert_match {*there is a value of the module type 'vectorset', but no loaded module provides that type*} $log
+        assert_error {ERR Bad data format: there is a value of the module type 'vectorset'*} {
+            r $ours restore vectors 0 [r $theirs dump vectors]
+        }
+        r $ours config set rdb-skip-unknown-types yes
+        load_theirs $theirs $ours
+        assert_equal {k l} [lsort [r $ours keys *]]
+        assert_equal 3 [s $ours rdb_last_load_keys_skipped]
+        assert_match "*(vectorset 3)*" [lindex [check_rdb [srv $theirs dir]/dump.rdb] 1]
+        r $ours config set rdb-skip-unknown-types no
+    }
+
     # ---- The way back ----
 
     foreach {version magic} {11 REDIS0011 12 REDIS0012 13 REDIS0013} {
