@@ -13,7 +13,7 @@ FIELDS = [b"a", b"b", b"ab", b"", b"1", b"f" * 300]
 
 
 def key(p):
-    return b"i%d" % p.choice([0, 0, 0, 1, 1, 2, 3]) if p.chance(0.98) else p.choice([b"text", b"nosuch"])
+    return b"i%d" % p.choice([0, 0, 0, 1, 1, 2, 3]) if p.chance(0.98) else p.choice([b"itext", b"inone"])
 
 
 def name(p):
@@ -70,7 +70,7 @@ def change(p):
     k = key(p)
     return p.choice([Command(b"XDEL", k, FUTURE + b"-%d" % p.randint(1, 60), fixed=True), Command(b"XTRIM", k, b"MAXLEN", b"%d" % p.randint(0, 20), fixed=True),
                      Command(b"COPY", k, key(p), b"REPLACE", fixed=True), Command(b"RENAME", k, key(p), fixed=True), Command(b"DEL", k, fixed=True),
-                     Command(b"XSETID", k, FUTURE + b"-%d" % p.randint(1, 2000), fixed=True), Command(b"SET", b"text", b"x", fixed=True)])
+                     Command(b"XSETID", k, FUTURE + b"-%d" % p.randint(1, 2000), fixed=True), Command(b"SET", b"itext", b"x", fixed=True)])
 
 
 def look(p):
