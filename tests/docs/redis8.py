@@ -95,7 +95,7 @@ def wrong_directives(text, directives, program):
 
 
 def wrong_fields(text, fields):
-    for row in rows(text, "INFO and events"):
+    for row in rows(text, "INFO"):
         for name in names(row[0] if row[1] == "the same" else row[1]):
             if "_" in name and name not in fields and name != "redis_mode":
                 yield "INFO of our server has no %s" % name
