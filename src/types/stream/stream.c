@@ -359,7 +359,7 @@ static int64_t streamTrimInNode(struct stream *s, const struct streamTrim *t, st
 
 int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
     int64_t removed = 0;
-    while (s->length) {
+    while (s->tail) {
         struct streamIterator it;
         if (t->kind == TRIM_MAXLEN && s->length <= (uint64_t)t->maxlen) break;
         streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);

@@ -164,7 +164,8 @@ bool streamPendingRemove(struct streamGroup *g, struct streamID id);
 /* Returns the pending entry that was delivered first, and its ID; NULL when there is none. Entries that were
  * taken away do not count. */
 struct streamNack *streamDueFirst(struct streamGroup *g, struct streamID *id);
-/* Takes it away, until streamDueInsert: for an entry that was claimed, or does not exist any more. */
+/* Takes it away, until streamDueInsert: for an entry that is being claimed, or does not exist any more. The
+ * time of its delivery must not change before. */
 void streamDueTakeFirst(struct streamGroup *g);
 void streamDueInsert(struct streamGroup *g, struct streamID id, int64_t delivered_ms); /* there is an index */
 void streamDueDrop(struct streamGroup *g); /* what was taken away counts again */

@@ -10,10 +10,10 @@
  *
  * Invariant: each pending entry whose entry exists has an element whose time is not later than its delivery.
  * Nothing else is promised, so that acknowledging and delivering again do not touch the index: an element may
- * be early, or there may be nothing pending for it. This comes out when the element is the first one; then
- * it gets its right time, or is removed. When more than half of the elements are of no use, the index is
- * built anew. So an entry costs O(log n) each time that it is delivered and claimed. */
-#include "base/assert.h"
+ * be early, or late beside another one, or there may be nothing pending for it. This comes out when the
+ * element is the first one; then it gets its right time, or is removed. When more than half of the elements
+ * are of no use, the index is built anew. So an entry costs O(log n) each time that it is delivered and
+ * claimed. */
 #include "base/zmalloc.h"
 #include "types/stream/stream.h"
 
@@ -101,8 +101,7 @@ struct streamNack *streamDueFirst(struct streamGroup *g, struct streamID *id) {
         struct streamNack *nack = streamPendingFind(g, first.id);
         *id = first.id;
         if (nack && nack->delivered_ms == first.delivered_ms) return nack;
-        if (nack) {
-            debugAssert(nack->delivered_ms > first.delivered_ms);
+        if (nack && nack->delivered_ms > first.delivered_ms) {
             first.delivered_ms = nack->delivered_ms;
             streamDueSink(g->due, 0, first);
         } else {

@@ -65,13 +65,11 @@ static void dueTestClaim(struct dueModel *m, int64_t now_ms) {
         streamDueTakeFirst(m->group);
         m->taken[first] = true;
         if (!randomBelow(10)) continue; /* an entry that does not exist */
-        streamPendingDelivered(m->group, dueTestID(first), streamPendingFind(m->group, dueTestID(first)),
-                               now_ms);
-        m->delivered_ms[first] = now_ms;
         claimed[n++] = first;
     }
     while (n) {
         int i = claimed[--n];
+        streamPendingFind(m->group, dueTestID(i))->delivered_ms = m->delivered_ms[i] = now_ms;
         streamDueInsert(m->group, dueTestID(i), now_ms);
         m->taken[i] = false;
     }

@@ -267,13 +267,11 @@ static void streamReadClaim(struct readReply *d, struct readStream *r, struct st
     replyLongLong(d->c, d->now_ms - nack->delivered_ms);
     replyLongLong(d->c, (int64_t)nack->deliveries);
     streamPendingAssign(r->group, id, nack, r->consumer);
-    streamPendingDelivered(r->group, id, nack, d->now_ms);
     streamPendingCountDelivery(nack);
-    propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
 }
 
-/* Claims what has been pending for long enough. Returns how many entries there were. They are put back into
- * the index at the end: with a minimum of 0 ms they would come again. */
+/* Claims what has been pending for long enough. Returns how many entries there were. They have their new
+ * time, and are in the index again, only at the end: with a minimum of 0 ms they would come again. */
 static int64_t streamReadClaimDue(struct readReply *d, struct readStream *r) {
     struct streamFinder f;
     struct streamIDList claimed = {0};
@@ -288,7 +286,12 @@ static int64_t streamReadClaimDue(struct readReply *d, struct readStream *r) {
         d->entries++;
     }
     streamFinderStop(&f);
-    for (size_t i = 0; i < claimed.count; i++) streamDueInsert(r->group, claimed.ids[i], d->now_ms);
+    for (size_t i = 0; i < claimed.count; i++) {
+        struct streamNack *nack = streamPendingFind(r->group, claimed.ids[i]);
+        nack->delivered_ms = d->now_ms;
+        streamDueInsert(r->group, claimed.ids[i], d->now_ms);
+        propagateClaim(d->c, d->key, d->args->group, r->group, claimed.ids[i], nack);
+    }
     zfree(claimed.ids);
     if (claimed.count) r->consumer->active_ms = d->now_ms;
     return (int64_t)claimed.count;

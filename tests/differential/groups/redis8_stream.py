@@ -89,7 +89,7 @@ def xclaim(p):
     p.redis8_idle = getattr(p, "redis8_idle", 1000) + 1
     idle_ms = 100000 * (p.redis8_idle if p.chance(0.5) else 10**7 - p.redis8_idle)
     return Command(b"XCLAIM", key(p), group(p), b"c%d" % p.randint(0, 1), 0, b"%d-0" % max(1, clock(p, 0) - p.randint(0, 20)), b"IDLE", idle_ms,
-                   *p.maybe(0.3, b"FORCE"), *p.maybe(0.3, b"RETRYCOUNT", p.randint(0, 9)), b"JUSTID", fixed=True)
+                   *p.maybe(0.3, b"RETRYCOUNT", p.randint(0, 9)), b"JUSTID", fixed=True)
 
 
 def xreadgroup_claim(p):

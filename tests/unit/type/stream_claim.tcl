@@ -57,6 +57,23 @@ start_server {tags {stream}} {
         r hello 2
     }
 
+    test {XREADGROUP CLAIM 0 takes an entry once, whatever times it has had} {
+        fill_group 4 4
+        assert_equal {} [claim 1000000]
+        r xclaim s g c 0 2 idle 3000000
+        r xclaim s g c 0 2 idle 5000000
+        r xclaim s g c 0 2 3 idle 1000000
+        r xack s g 3
+        r xclaim s g c 0 3 idle 9000000 force
+        set reply [claim 0]
+        assert_equal {1-0 2-0 3-0 4-0} [lsort [ids [lindex $reply 0 1]]]
+        assert_equal {1-0 d 2 2-0 d 5 3-0 d 3 4-0 d 2} [owners]
+        assert_equal 4 [llength [lindex [claim 0] 0 1]]
+        foreach time {1000 300 700 500 700} { r xclaim s g c 0 2 time $time justid }
+        assert_equal {2-0 6} [claimed [claim 1000000]]
+        assert_equal {2-0 d 7} [lrange [owners] 3 5]
+    }
+
     test {XREADGROUP CLAIM with NOACK: what is claimed stays pending} {
         fill_group 4 2 {1 2000000}
         assert_equal {1-0 1 3-0 0 4-0 0} [claimed [claim 1000000 noack]]
@@ -71,10 +88,11 @@ start_server {tags {stream}} {
         r xdel s 1 3 5
         assert_equal {} [claim 0]
         # The same ID, given to a new entry.
-        fill_group 2 2 {1 2000000 2 2000000}
+        fill_group 3 3 {1 2000000 2 2000000}
         assert_equal {1-0 1} [claimed [claim 1000000 count 1]]
-        r xtrim s maxlen 0
+        r xtrim s maxlen 1
         assert_equal {} [claim 1000000]
+        r xtrim s maxlen 0
         r xsetid s 1-0
         r xadd s 2-0 n again
         assert_equal {2-0 2} [claimed [claim 1000000]]

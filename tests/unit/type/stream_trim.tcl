@@ -118,6 +118,18 @@ start_server {tags {stream}} {
         assert_equal 0 [r exists nosuch]
     }
 
+    test {XTRIM MINID removes a node that has no entry left, too} {
+        foreach mode {{} keepref delref acked} {
+            fill_stream s 3
+            r xdel s 3
+            assert_equal 2 [r xtrim s minid = 3 {*}$mode]
+            assert_equal {0 1} [list [r xlen s] [stream_fact radix-tree-keys]]
+            assert_equal 0 [r xtrim s minid ~ 4 {*}$mode]
+            assert_equal 0 [stream_fact radix-tree-keys] $mode
+            assert_equal 4-0 [r xadd s 4-0 f v]
+        }
+    }
+
     test {XADD and XTRIM with a mode: errors} {
         fill_groups 5 {g 5}
         foreach {command error} {
