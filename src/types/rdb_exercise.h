@@ -151,7 +151,7 @@ static void exerciseZset(struct object *o, struct object *copy) {
 
 /* Every record is found, and all expire in order. */
 static void exerciseRecords(struct idmpStream *x) {
-    size_t n = 0, limit = SIZE_MAX;
+    size_t n = 0;
     for (struct idmpRecord *r = x->oldest; r; r = r->newer, n++) {
         serverAssert(idmpFind(x, idmpName(r->producer), idmpIid(r)) == r);
         serverAssert(!r->older || streamIDCompare(r->older->entry, r->entry) <= 0);
@@ -159,7 +159,7 @@ static void exerciseRecords(struct idmpStream *x) {
     serverAssert(n == x->count && idmpProducers(x) <= n);
     idmpAdd(x, STR("a name that is added"), STR("i"), STREAM_ID_MAX);
     if (x->oldest->next) idmpRemove(x, x->oldest->next);
-    idmpExpire(x, INT64_MAX, limit);
+    idmpExpire(x, INT64_MAX, SIZE_MAX);
     while (x->oldest) idmpRemove(x, x->newest);
     serverAssert(!idmpProducers(x));
 }

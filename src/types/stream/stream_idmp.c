@@ -167,6 +167,15 @@ void idmpRemove(struct idmpStream *x, struct idmpRecord *r) {
     idmpFreeProducer(p);
 }
 
+struct idmpRecord *idmpFindValid(struct idmpStream *x, struct str pid, struct str iid, int64_t now_ms) {
+    struct idmpRecord *r = idmpFind(x, pid, iid);
+    if (!r || !idmpIsExpired(x, r, now_ms)) return r;
+    const struct idmpProducer *p = r->producer;
+    while (p->oldest != r && idmpIsExpired(x, p->oldest, now_ms)) idmpRemove(x, p->oldest);
+    idmpRemove(x, r);
+    return NULL;
+}
+
 size_t idmpExpire(struct idmpStream *x, int64_t now_ms, size_t limit) {
     size_t n = 0;
     for (; n < limit && x->oldest && idmpIsExpired(x, x->oldest, now_ms); n++) idmpRemove(x, x->oldest);

@@ -82,6 +82,9 @@ static inline struct str idmpName(const struct idmpProducer *p) {
 /* Returns the record, or NULL. O(1) */
 struct idmpRecord *idmpFind(struct idmpStream *x, struct str pid, struct str iid);
 bool idmpIsExpired(const struct idmpStream *x, const struct idmpRecord *r, int64_t now_ms);
+/* Returns the record unless it has expired; then it is dropped, and with it the producer's older ones.
+ * Amortized O(1), but O(the producer's records) where one of a later entry stands before it. */
+struct idmpRecord *idmpFindValid(struct idmpStream *x, struct str pid, struct str iid, int64_t now_ms);
 /* Adds a record that does not exist, as the newest one. Drops the producer's oldest when it has too many.
  * Amortized O(1). */
 void idmpAdd(struct idmpStream *x, struct str pid, struct str iid, struct streamID entry);

@@ -58,31 +58,26 @@ void idmpReadOption(const struct client *c, int at, int pairs_at, struct idmpArg
     a->iid = strN(a->auto_iid, IDMP_AUTO_BYTES);
 }
 
-/* Returns the record unless it has expired: then it is dropped. */
-static struct idmpRecord *idmpFindValid(struct idmpStream *x, struct str pid, struct str iid) {
-    struct idmpRecord *r = idmpFind(x, pid, iid);
-    if (!r || !idmpIsExpired(x, r, cmd_time_ms)) return r;
-    idmpRemove(x, r);
-    return NULL;
-}
-
 bool idmpReplyDuplicate(struct client *c, const struct idmpArgs *a) {
     struct object *o = dbFind(c->db, c->argv[1]);
     struct idmpStream *x = o ? idmpOpen(o) : NULL;
     if (!x) return false;
-    idmpExpire(x, cmd_time_ms, DROPPED_PER_ADDITION);
-    const struct idmpRecord *r = idmpFindValid(x, a->pid, a->iid);
+    const struct idmpRecord *r = idmpFindValid(x, a->pid, a->iid, cmd_time_ms);
     if (!r) return false;
     x->duplicates++;
     replyStreamID(c, r->entry);
     return true;
 }
 
-/* An entry that a primary has added may still have a record here: its primary's clock is ahead. */
+/* A module that hears of the entry may have deleted the key. An entry of a primary may still have a record
+ * here: the primary's clock is ahead. */
 void idmpRemember(struct client *c, const struct idmpArgs *a, struct streamID id) {
-    struct idmpStream *x = idmpOpenFor(dbFind(c->db, c->argv[1]));
+    struct object *o = dbFind(c->db, c->argv[1]);
+    if (!o || o->type != OBJ_STREAM) return;
+    struct idmpStream *x = idmpOpenFor(o);
     struct idmpRecord *old = idmpFind(x, a->pid, a->iid);
     if (old) idmpRemove(x, old);
+    idmpExpire(x, cmd_time_ms, DROPPED_PER_ADDITION);
     idmpAdd(x, a->pid, a->iid, id);
     idmpKeep(&c->db->keyspace, x);
 }
@@ -169,7 +164,7 @@ void xidmprecordCommand(struct client *c) {
         return;
     }
     struct idmpStream *x = idmpOpenFor(o);
-    const struct idmpRecord *old = idmpFindValid(x, c->argv[2], c->argv[3]);
+    const struct idmpRecord *old = idmpFindValid(x, c->argv[2], c->argv[3], cmd_time_ms);
     if (old && streamIDCompare(old->entry, id)) {
         replyError(c, "ERR IID already exists for this producer with a different stream ID");
         return;

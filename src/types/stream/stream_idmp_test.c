@@ -164,6 +164,25 @@ static void idmpTestExpire(struct idmpStream *x, struct idmpModel *m) {
     assert_int_equal(idmpExpire(x, m->now_ms, limit), n);
 }
 
+static void idmpTestFindValid(struct idmpStream *x, struct idmpModel *m, unsigned pid, unsigned iid) {
+    struct idmpTestNames t;
+    idmpTestSetNames(&t, pid, iid);
+    size_t at = idmpModelFind(m, pid, iid);
+    bool expired = at < m->n && idmpModelIsExpired(m, at);
+    struct idmpRecord *r = idmpFind(x, t.pid, t.iid);
+    assert_ptr_equal(idmpFindValid(x, t.pid, t.iid, m->now_ms), expired ? NULL : r);
+    if (!expired) return;
+    for (size_t i = 0; i < m->n && (m->r[i].pid != pid || idmpModelIsExpired(m, i));) {
+        bool own = m->r[i].pid == pid, last = own && m->r[i].iid == iid;
+        if (own)
+            idmpModelRemoveAt(m, i);
+        else
+            i++;
+        if (last) return;
+    }
+    idmpModelRemoveAt(m, idmpModelFind(m, pid, iid));
+}
+
 static void idmpTestConfigure(struct idmpStream *x, struct idmpModel *m) {
     int64_t duration_s = randomBelow(3) ? m->duration_s : 1 + (int64_t)randomBelow(20),
             maxsize = randomBelow(3) ? m->maxsize : 1 + (int64_t)randomBelow(200);
@@ -215,6 +234,8 @@ static struct idmpStream *idmpTestStep(struct idmpStream *x, struct idmpModel *m
         idmpTestAdd(x, m, pid, iid);
     else if (step < 1850)
         idmpTestExpire(x, m);
+    else if (step < 1920)
+        idmpTestFindValid(x, m, pid, iid);
     else if (step < 1980)
         idmpTestRemove(x, m, pid, iid);
     else if (step < 1984)

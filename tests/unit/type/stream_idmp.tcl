@@ -366,6 +366,15 @@ start_server {tags {stream} overrides {save {}}} {
 
     test {what leaves the keyspace is no longer looked after: DEL, FLUSHALL, SWAPDB, overwriting, expiry} {
         r flushall
+        # The version of the file tells whether such a stream is known of.
+        foreach {way commands} {del {{del a}} unlink {{unlink a}} overwritten {{set a v} {del a}} renamed {{rename a b} {del b}} moved {{move a 4} {flushall}}} {
+            idmp a p i
+            r save
+            assert_equal VALKEY081 [string range [read_file [config_get dir]/dump.rdb] 0 8] $way
+            foreach command $commands { r {*}$command }
+            r save
+            assert_equal REDIS0011 [string range [read_file [config_get dir]/dump.rdb] 0 8] $way
+        }
         foreach key {a b c d e f} { idmp $key p i }
         r del a; r set b v; r rename c d; r pexpire e 1; r swapdb 0 3
         r select 3
