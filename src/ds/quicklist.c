@@ -345,6 +345,33 @@ void qlPush(struct quicklist *ql, struct str s, enum qlEnd end) {
     qlSettleEnds(ql);
 }
 
+/* Returns how many of these elements a new node holds. */
+static size_t qlCountFitting(const struct quicklist *ql, const struct str *s, size_t count) {
+    struct qlLimits limits = qlLimitsOf(ql->fill);
+    size_t n = 0, bytes = LP_EMPTY, bound;
+    for (; n < count; n++, bytes += bound) {
+        bound = qlEntryBound(s[n].len);
+        if (!qlFits(limits, bytes, n, bound, 1)) break;
+    }
+    return n;
+}
+
+void qlPrependMany(struct quicklist *ql, const struct str *s, size_t count) {
+    for (size_t i = 0, n; i < count; i += n) {
+        n = qlHasRoom(ql, ql->head, s[i].len) ? 1 : qlCountFitting(ql, s + i, count - i);
+        if (n < 2) {
+            qlPush(ql, s[i], QL_HEAD);
+            n = 1;
+            continue;
+        }
+        unsigned char *lp = lpNew(LP_EMPTY);
+        for (size_t k = n; k--;) lp = lpAppend(lp, s[i + k]);
+        qlLink(ql, NULL, qlNodeOfListpack(lp));
+        ql->count += n;
+        qlSettleEnds(ql);
+    }
+}
+
 uint64_t qlDeleteRange(struct quicklist *ql, uint64_t start, uint64_t num) {
     if (start >= ql->count) return 0;
     if (num > ql->count - start) num = ql->count - start;

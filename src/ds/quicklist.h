@@ -65,6 +65,8 @@ size_t qlUncompressedBytes(const struct quicklist *ql); /* bytes of all nodes' c
 
 /* ---- Ends and ranges ---- */
 void qlPush(struct quicklist *ql, struct str s, enum qlEnd end); /* O(1): moves the bytes of one node */
+/* Pushes elements at the head, one after the other. Whole nodes are written from front to back. */
+void qlPrependMany(struct quicklist *ql, const struct str *s, size_t count);
 /* Deletes up to `num` elements from index `start` >= 0 on; returns how many. */
 uint64_t qlDeleteRange(struct quicklist *ql, uint64_t start, uint64_t num);
 

@@ -86,6 +86,20 @@ static void opPush(void) {
     qlPush(ql, s, end);
 }
 
+/* Sometimes many, which are short then. */
+static void quicklistTestOpPrependMany(void) {
+    char bufs[64][LONG_STR_SIZE];
+    struct str s[64];
+    size_t count = randomBelow(randomBelow(4) ? 6 : 64);
+    if (model_len + count > MODEL_MAX) return;
+    for (size_t i = 0; i < count; i++) {
+        s[i] = quicklistTestRandomText(bufs[i]);
+        if (count > 6 && s[i].len > 50) s[i].len = 50;
+        quicklistTestModelPut(0, s[i]);
+    }
+    qlPrependMany(ql, s, count);
+}
+
 static bool seekRandom(struct qlCursor *cur, size_t *at) {
     int64_t index = (int64_t)randomBelow(model_len + 2) - (randomBelow(2) ? (int64_t)model_len + 1 : 0);
     bool there = qlCursorSeek(cur, ql, index);
@@ -257,6 +271,7 @@ static void quicklistTestModel(void **state) {
         unsigned weight;
         void (*run)(void);
     } ops[] = {{350, opPush},
+               {20, quicklistTestOpPrependMany},
                {150, quicklistTestOpInsert},
                {100, quicklistTestOpReplace},
                {15, quicklistTestOpDeleteRange},
@@ -349,6 +364,23 @@ static void testReplaceInFullNode(void **state) {
     }
     assert_int_equal(l->nodes, 3);
     qlFree(l);
+}
+
+/* As many nodes as when the elements are pushed one by one, none of them larger than the limit. */
+static void quicklistTestPrependFillsNodes(void **state) {
+    (void)state;
+    struct str s[1000];
+    for (int i = 0; i < 1000; i++) s[i] = STR("some text of 24 letters.");
+    for (int64_t fill = -2; fill < 200; fill += 101) {
+        struct quicklist *many = qlNew(fill, 0), *single = qlNew(fill, 0);
+        qlPrependMany(many, s, 1000);
+        for (int i = 0; i < 1000; i++) qlPush(single, s[i], QL_HEAD);
+        assert_int_equal(many->nodes, single->nodes);
+        assert_int_equal(many->count, 1000);
+        assert_true(qlCheck(many));
+        qlFree(many);
+        qlFree(single);
+    }
 }
 
 static void testCompressionSaves(void **state) {
@@ -453,11 +485,11 @@ int main(void) {
         texts[3][i] = (char)(i % 700 < 350 ? randomU64() : 0);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quicklistTestLimits),        cmocka_unit_test(testEntryBound),
-        cmocka_unit_test(testNodesAreFull),           cmocka_unit_test(testReplaceInFullNode),
-        cmocka_unit_test(testCompressionSaves),       cmocka_unit_test(testConversion),
-        cmocka_unit_test(testDamagedNodesAreRefused), cmocka_unit_test(testHugeListpackIsSplit),
-        cmocka_unit_test(quicklistTestModel),
+        cmocka_unit_test(quicklistTestLimits),     cmocka_unit_test(testEntryBound),
+        cmocka_unit_test(testNodesAreFull),        cmocka_unit_test(testReplaceInFullNode),
+        cmocka_unit_test(testCompressionSaves),    cmocka_unit_test(quicklistTestPrependFillsNodes),
+        cmocka_unit_test(testConversion),          cmocka_unit_test(testDamagedNodesAreRefused),
+        cmocka_unit_test(testHugeListpackIsSplit), cmocka_unit_test(quicklistTestModel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

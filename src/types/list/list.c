@@ -174,7 +174,10 @@ static void listCopyOutFor(struct listRef *l, const struct str *s, int count) {
 
 void listTypePushMany(struct listRef *l, const struct str *s, int count, enum listEnd end) {
     if (!listIsListpack(l) || !listManyStayListpack(l, s, count)) {
-        for (int i = 0; i < count; i++) qlPush(l->ptr, s[i], (enum qlEnd)end);
+        if (end == LIST_LEFT && count > 1)
+            qlPrependMany(l->ptr, s, (size_t)count);
+        else
+            for (int i = 0; i < count; i++) qlPush(l->ptr, s[i], (enum qlEnd)end);
         return;
     }
     if (l->borrowed) listCopyOutFor(l, s, count);

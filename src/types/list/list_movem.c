@@ -31,7 +31,7 @@
 #include "types/list/list_commands.h"
 #include "types/pop.h"
 
-#define PUSH_BATCH 1024 /* elements in one propagated push */
+#define PUSH_BATCH 16384 /* elements in one propagated push */
 
 struct listMovem {
     struct listMove ends;

@@ -256,8 +256,9 @@ if {[valkey_oracle] eq {}} {
                         2 { r [at primary] eval {return redis.call('lmovem', KEYS[1], KEYS[2], unpack(ARGV))} 2 $src $dst {*}$ends {*}$how }
                     }
                 }
-                r [at primary] rpush a {*}[numbers 1 3000]
-                r [at primary] lmovem a b right left count 2500 obo
+                # More than one propagated push holds.
+                r [at primary] rpush a {*}[numbers 1 40000]
+                r [at primary] lmovem a b right left count 35000 obo
                 wait_for_offset replica primary
                 foreach key {a b c} {
                     assert_equal [r [at primary] lrange $key 0 -1] [r [at replica] lrange $key 0 -1]
