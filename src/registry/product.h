@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 
-const char *productTitle(void);   /* "Valkey", "Redis" */
-const char *productName(void);    /* in lower case */
-const char *productVersion(void); /* Valkey's, or that of the Redis whose interface it has */
+const char *productTitle(void);        /* "Valkey", "Redis" */
+const char *productName(void);         /* in lower case */
+const char *productVersion(void);      /* Valkey's, or productRedisVersion() */
+const char *productRedisVersion(void); /* reported-redis-version: of the Redis whose interface it has */
 bool productIsRedis(void);
 void productInit(void);

@@ -125,7 +125,7 @@ static void serverInfoReadSystem(void) {
 
 static sds serverInfoProcessServerInfo(sds s) {
     int64_t now_us = ustime(), up_s = (now_us - started_us) / 1000000;
-    s = infoField(s, "redis_version:%s", REDIS_VERSION);
+    s = infoField(s, "redis_version:%s", productRedisVersion());
     s = infoField(s, "server_name:%s", SERVER_NAME);
     s = infoField(s, "valkey_version:%s", VALKEY_VERSION);
     s = infoField(s, "valkey_release_stage:%s", VALKEY_RELEASE_STAGE);

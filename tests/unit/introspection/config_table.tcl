@@ -188,6 +188,7 @@ append table [subst {
     dual-channel-replication-enabled bool
     enable-module-command immutable
     extended-redis-compatibility bool
+    reported-redis-version {own {7.4.0 7.4.0 255.0.999 255.0.999} {{} x 7 7.4 7.4.x 07.4.0 7.4.0.1 1000.0.0 {7.4.0 } -1.2.3}}
     hash-seed immutable
     bgsave-default-method {own {fork fork} {forkless x}}
     forkless-infrastructure-enabled immutable

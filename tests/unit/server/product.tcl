@@ -31,6 +31,15 @@ tags {external:skip} {
         }
     }
 
+    test {reported-redis-version: INFO has it, and HELLO if it says that this is Redis} {
+        start_server {overrides {reported-redis-version 8.0.0}} {
+            assert_equal {8.0.0 9.2.0} [list [s redis_version] [dict get [r hello 2] version]]
+            config_set extended-redis-compatibility yes
+            config_set reported-redis-version 7.4.1
+            assert_equal {7.4.1 7.4.1} [list [s redis_version] [dict get [r hello 2] version]]
+        }
+    }
+
     test {extended-redis-compatibility: LOADING} {
         start_server {overrides {key-load-delay 2000 loading-process-events-interval-bytes 1024 extended-redis-compatibility yes save {}}} {
             r eval {for i = 1, 2000 do server.call('set', 'key:' .. i, i) end} 0
