@@ -378,7 +378,7 @@ static bool (*keeps_on_main_thread)(const struct client *c);
 static struct list to_continue;
 
 static struct ioClientCounts *ioClientCountsOf(const struct ioClient *p) {
-    return &io_client_counts[ioThreadNumber(p->thread)];
+    return &io_client_counts[p->thread_number];
 }
 
 static void ioClientPostToThread(struct ioClient *p, struct ioMessage m) {
@@ -475,7 +475,8 @@ static bool ioClientCanOffload(const struct client *c) {
 bool ioClientOffload(struct client *c, struct ioThread *t) {
     if (!ioClientCanOffload(c)) return false;
     struct ioClient *p = zmallocAligned(64, sizeof *p);
-    *p = (struct ioClient){.client = c, .thread = t, .conn = c->conn};
+    *p = (struct ioClient){
+        .client = c, .thread = t, .thread_number = (uint8_t)ioThreadNumber(t), .conn = c->conn};
     p->base = (struct connection){
         .type = &proxy_type, .fd = c->conn->fd, .data = c, .read_handler = ioClientProxyHandler};
     p->reader.authenticated = c->flags & CLIENT_AUTHENTICATED;
@@ -485,7 +486,7 @@ bool ioClientOffload(struct client *c, struct ioThread *t) {
     if (p->in_handshake) main_handshake_done = tlsSwapDone(c->conn, ioClientHandshakeDone);
     c->conn = &p->base;
     c->flags |= CLIENT_OFFLOADED;
-    io_client_counts[ioThreadNumber(t)].clients++;
+    ioClientCountsOf(p)->clients++;
     ioClientPostToThread(p, (struct ioMessage){.what = IO_CLIENT_TAKE});
     return true;
 }

@@ -60,6 +60,7 @@ struct ioClient {
      */
     uint32_t seen, sent_seen;
     uint8_t input_state;
+    uint8_t thread_number;
     bool in_handshake; /* the thread is in its TLS handshake */
     bool closing;      /* the thread reports when all has been sent */
     /* IO_CLIENT_RECALL was sent; IO_CLIENT_RECALLED has arrived while the client takes part in a turn. */
@@ -77,6 +78,7 @@ struct ioClient {
     bool to_write, input_with_main, muted, report_when_sent, broken;
 };
 _Static_assert(sizeof(struct ioClient) == 192, "a line for each side, and what stands for the connection");
+_Static_assert(IO_THREADS_MAX <= UINT8_MAX, "thread_number holds it");
 
 /* Limits n to what the counts of an ioClient can hold. */
 static inline uint32_t ioClientClampCount(uint64_t n) {
