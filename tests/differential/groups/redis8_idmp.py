@@ -13,7 +13,7 @@ FIELDS = [b"a", b"b", b"ab", b"", b"1", b"f" * 300]
 
 
 def key(p):
-    return b"i%d" % p.choice([0, 0, 0, 1, 1, 2, 3]) if p.chance(0.98) else p.choice([b"itext", b"inone"])
+    return b"i%d" % p.choice([0, 0, 0, 1, 1, 2, 3]) if p.chance(0.98) else p.choice([b"itext", b"iabsent"])
 
 
 def name(p):

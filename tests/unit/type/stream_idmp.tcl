@@ -360,7 +360,7 @@ start_server {tags {stream} overrides {save {}}} {
         assert_range $counted [expr {4000 * 60}] [expr {4000 * 140}]
         set freed [s lazyfreed_objects]
         r unlink s
-        wait_for_condition 100 20 {[s lazyfreed_objects] == $freed + 1} else { fail "freed here" }
+        wait_for_condition 100 20 {[s lazyfreed_objects] > $freed} else { fail "freed here" }
         wait_for_condition 100 20 {[s used_memory] - $plain < 100000} else { fail "[s used_memory] bytes, $plain before" }
     }
 
@@ -572,6 +572,15 @@ foreach kind {valkey redis8} {
                 follow $replica $primary
                 same_ids $primary $replica
                 assert_equal 0 [count_log_message "CRITICAL" $replica]
+                # The file does not have the option either, until the backlog has gone that such a replica could continue from.
+                proc last_written {primary} { return [lindex [aof_commands [srv $primary dir]/appendonlydir/appendonly.aof.1.incr.aof] end] }
+                r $primary xadd s idmp p old * f v
+                assert_equal 5 [llength [last_written $primary]]
+                r $replica replicaof no one
+                r $primary config set repl-backlog-ttl 1
+                wait_for_condition 200 50 {[s $primary repl_backlog_active] == 0} else { fail "the backlog stays" }
+                r $primary xadd s idmp p new * f v
+                assert_equal {IDMP p new} [string map {idmp IDMP} [lrange [last_written $primary] 2 4]]
             }
         } else {
             test {a replica of Redis 8 has the same ids} {
@@ -590,6 +599,25 @@ foreach kind {valkey redis8} {
                 r $primary replicaof no one
                 assert_equal $id [r $primary xadd s idmp dup a * f v]
             }
+        }
+    }
+}
+
+if {[valkey_oracle] ne {}} {
+    start_servers {first {kind ours} second {kind ours} old {kind valkey}} {
+        test {a replica of 9.1.2 that continues at a new primary gets nothing that it does not know} {
+            lassign [list [at first] [at second] [at old]] first second old
+            r $first xadd s * f v
+            follow $second $first
+            follow $old $first
+            catch_up $second $first
+            catch_up $old $first
+            r $second replicaof no one
+            follow $old $second
+            assert_equal 1 [s $second sync_partial_ok]
+            send_idmp $second
+            same_ids $second $old
+            assert_equal 0 [count_log_message "CRITICAL" $old]
         }
     }
 }
