@@ -386,6 +386,23 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
+    test {replay: streams trimmed with regard to groups, entries claimed by XREADGROUP, and given back} {
+        assert_replays {
+            for {set i 1} {$i <= 40} {incr i} { r xadd s $i-1 f $i }
+            foreach {group count} {g 30 h 20} { r xgroup create s $group 0; r xreadgroup group $group c count $count streams s > }
+            r xack s g 1-1 3-1 4-1; r xack s h 1-1 2-1 3-1 4-1
+            assert_equal 3 [r xtrim s maxlen ~ 0 acked]
+            assert_equal 1 [r xtrim s minid ~ 5-1 delref]
+            r xack s g 7-1; r xack s h 7-1
+            r xadd s acked minid 20-1 41-* f v; r xadd s delref maxlen 30 42-1 f v; r xadd s keepref maxlen 28 43-1 f v
+            assert_equal {0 28} [list [r exists nosuch] [r xlen s]]
+            r xclaim s g c 0 17-1 18-1 idle 5000000
+            r xreadgroup group g d claim 1000000 count 3 streams s >
+            assert_equal 3 [r xnack s g silent ids 3 18-1 19-1 20-1]; r xnack s h fatal ids 2 18-1 40-1 force; r xnack s g fail ids 1 21-1 retrycount 9
+            r xreadgroup group h e claim 1000000 count 1 streams s >
+        }
+    }
+
     test {replay: groups, what is pending in them, and for how long} {
         assert_replays {
             for {set i 1} {$i <= 20} {incr i} { r xadd s $i-1 f $i }
