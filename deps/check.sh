@@ -10,7 +10,7 @@
 # password; otherwise the command to run is printed, and the exit code is 1.
 set -u
 
-# The oracle is the server that tests compare this one with: Valkey, which utils/oracle fetches into build/, and redis-server, which only
+# The oracle is the server that tests compare this one with: Valkey, which utils/oracle fetches into build/ with Redis 8, and redis-server, which only
 # apt installs, as comparisons are written for the version that Debian has. redis-py is the client that compares both, from
 # PyPI in build/redis-py. Tests that need a missing one are counted as skipped: none of them is required.
 #
@@ -84,10 +84,13 @@ beside_packages() {
     [ -z "$dry" ] || return 0
     case " $sets " in
     *" oracle "*)
-        "$top/utils/oracle" --find >/dev/null 2>&1 || {
-            say "utils/oracle"
-            "$top/utils/oracle" >/dev/null
-        }
+        for which in '' --redis8; do
+            # shellcheck disable=SC2086
+            "$top/utils/oracle" --find $which >/dev/null 2>&1 || {
+                say "utils/oracle $which"
+                "$top/utils/oracle" $which >/dev/null
+            }
+        done
         ;;
     esac
     case " $sets " in

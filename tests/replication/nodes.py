@@ -6,7 +6,7 @@ starts servers for one run each, does not.
 Kinds:  ours    src/valkey-server, or --server
         valkey  Valkey 9.1, as utils/oracle has fetched it
         redis   redis-server, 7.0 in Debian
-        redis8  Redis 8.6, which the environment variable REDIS8 names
+        redis8  Redis 8.6, which utils/oracle --redis8 fetches, or the environment variable REDIS8 names
 """
 import ctypes
 import os
@@ -70,17 +70,20 @@ def wait_until(what, condition, limit_s=20, pause_s=0.02):
         time.sleep(pause_s)
 
 
+def find_oracle(*which):
+    """Returns the path of Valkey's program, or of Redis 8's (--redis8), or None."""
+    found = subprocess.run([os.path.join(top, "utils", "oracle"), "--find", *which], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
 def programs(server=None):
     """{kind: path of its program, or why there is none}, the latter as an Exception."""
     found = {"ours": os.path.abspath(server or os.path.join(top, "src", "valkey-server"))}
     if not os.access(found["ours"], os.X_OK):
         found["ours"] = LookupError("there is no %s: build it first" % found["ours"])
-    oracle = subprocess.run([os.path.join(top, "utils", "oracle"), "--find"], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, text=True)
-    found["valkey"] = oracle.stdout.strip() if oracle.returncode == 0 else LookupError("no Valkey: utils/oracle fetches it")
+    found["valkey"] = find_oracle() or LookupError("no Valkey: utils/oracle fetches it")
     found["redis"] = shutil.which("redis-server") or LookupError("no redis-server here")
-    redis8 = os.environ.get("REDIS8", "/opt/redis8-oracle/bin/redis-server")
-    found["redis8"] = redis8 if os.access(redis8, os.X_OK) else LookupError("no Redis 8: REDIS8 names it")
+    found["redis8"] = find_oracle("--redis8") or LookupError("no Redis 8: utils/oracle --redis8 fetches it")
     return found
 
 

@@ -243,6 +243,6 @@ proc valkey_oracle {} {
 
 # The path of a Redis 8, which the variable REDIS8 of the environment may name, or {}.
 proc redis8 {} {
-    set path [expr {[info exists ::env(REDIS8)] ? $::env(REDIS8) : {/opt/redis8-oracle/bin/redis-server}}]
+    set path [expr {[info exists ::env(REDIS8)] ? $::env(REDIS8) : [file join $::support .. .. build redis8 bin redis-server]}]
     return [expr {[file isfile $path] && [file executable $path] ? [file normalize $path] : {}}]
 }

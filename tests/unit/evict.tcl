@@ -390,8 +390,8 @@ start_server {tags {evict external:skip slow} overrides {maxmemory-samples 5}} {
     test {LRM: the keys that were changed longest ago go first, as well as with LRU} {
         set ours [lru_quality allkeys-lrm]
         assert_morethan $ours 0.8
-        if {[info exists ::env(REDIS8)] && $::env(REDIS8) ne ""} {
-            start_server [list executable $::env(REDIS8) overrides {maxmemory-samples 5}] {
+        if {[redis8] ne {}} {
+            start_server [list executable [redis8] overrides {maxmemory-samples 5}] {
                 assert_morethan $ours [expr {0.8 * [lru_quality allkeys-lrm]}]
             }
         }

@@ -699,7 +699,7 @@ start_server {tags {keyspace-events needs:debug external:skip}} {
 }
 
 # Events o and c: a command has replaced a value, perhaps by one of another type. Commands before it; the command; its events,
-# where @n is a database. All are those of Redis 8.6.3, which is asked as well if the environment variable REDIS8 names it.
+# where @n is a database. All are those of Redis 8.6.3, which is asked as well where there is one.
 set replacements {
     {set a 1} {set a 2} {overwritten a; set a}
     {set a 1} {set a 1} {overwritten a; set a}
@@ -857,8 +857,8 @@ start_server {tags {keyspace-events needs:debug external:skip}} {
     }
 }
 
-if {[info exists env(REDIS8)] && $env(REDIS8) ne ""} {
-    start_server [list tags {keyspace-events external:skip} executable $env(REDIS8)] {
+if {[redis8] ne {}} {
+    start_server [list tags {keyspace-events external:skip} executable [redis8]] {
         test {overwritten and type_changed: Redis 8 has the same events} { assert_replacements $replacements }
     }
 }
