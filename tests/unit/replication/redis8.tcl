@@ -92,3 +92,29 @@ start_server {overrides {propagation-error-behavior panic} crash 1} {
 }
 primary_close
 }
+
+start_servers {
+    theirs {kind redis8 overrides {save {} repl-diskless-sync-delay 0}}
+    ours {kind ours overrides {save {}}}
+} {
+    test {A vector set of a living Redis 8: its commands are reported, its snapshot is refused, or loaded without it} {
+        set theirs [at theirs]
+        set ours [at ours]
+        r $theirs set k v
+        r $ours replicaof [srv $theirs host] [srv $theirs port]
+        wait_for_condition 200 50 {[s $ours master_link_status] eq "up"} else { fail "no synchronization" }
+        r $theirs vadd vectors VALUES 2 1 2 a
+        r $theirs set behind 1
+        wait_for_condition 100 50 {[r $ours get behind] == 1} else { fail "stopped" }
+        wait_for_log {The primary has sent the command "vadd", which this server does not know*} 0 100 50 $ours
+        r $ours replicaof no one
+        r $ours config set rdb-skip-unknown-types no hide-user-data-from-log no
+        r $ours debug change-repl-id
+        r $ours replicaof [srv $theirs host] [srv $theirs port]
+        wait_for_log {*Loading failed*key "vectors"*} 0 200 50 $ours
+        assert_equal down [s $ours master_link_status]
+        r $ours config set rdb-skip-unknown-types yes
+        wait_for_condition 200 50 {[s $ours master_link_status] eq "up"} else { fail "no synchronization" }
+        assert_equal {v 1 {}} [r $ours mget k behind vectors]
+    }
+}
