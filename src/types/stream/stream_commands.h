@@ -35,6 +35,9 @@ int64_t replyStreamRange(struct client *c, struct stream *s, struct streamID sta
                          bool reverse, int64_t count);
 /* Replies one entry. When it was deleted: replies its ID with a null array, and returns false. */
 bool replyStreamOne(struct client *c, struct streamFinder *f, struct streamID id);
+/* Returns how many entries XNACK has left without an owner: those of the consumer with the empty name, if it
+ * was made for that. */
+size_t streamPendingUnowned(struct streamGroup *g);
 void replyNoGroup(struct client *c, struct str key, struct str group);
 
 /* ---- Lists of IDs; begin with {0}, and free `ids` ---- */

@@ -136,11 +136,13 @@ static void streamInfoFullGroups(struct client *c, struct stream *s, int64_t cou
     raxStart(&it, &s->groups);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
         struct streamGroup *g = it.value;
-        replyMapLen(c, 7);
+        size_t unowned = streamPendingUnowned(g);
+        replyMapLen(c, unowned ? 8 : 7);
         replyBulkCstr(c, "name");
         replyBulk(c, it.key);
         streamInfoIdField(c, "last-delivered-id", g->last_id);
         streamInfoProgressFields(c, s, g);
+        if (unowned) streamInfoField(c, "nacked-count", (int64_t)unowned);
         streamInfoPendingField(c, &g->pending, count, true);
         streamInfoFullConsumers(c, g, count);
     }

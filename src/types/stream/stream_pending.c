@@ -61,14 +61,26 @@ static void streamPendingReplyEdge(struct client *c, const struct rax *pending, 
     raxStop(&it);
 }
 
+size_t streamPendingUnowned(struct streamGroup *g) {
+    const struct streamConsumer *nobody = streamConsumerFind(g, STR(""));
+    struct raxIterator it;
+    if (!nobody || !nobody->pending.size) return 0;
+    raxStart(&it, &nobody->pending);
+    raxSeek(&it, "^", STR(""));
+    const struct streamNack *nack = it.value;
+    raxStop(&it);
+    return nack->delivered_ms ? 0 : nobody->pending.size;
+}
+
 static void streamPendingReplyBusyConsumers(struct client *c, struct streamGroup *g) {
     struct raxIterator it;
     int64_t n = 0;
+    bool skip_nobody = streamPendingUnowned(g);
     struct replyMark mark = replyDeferLen(c);
     raxStart(&it, &g->consumers);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
         struct streamConsumer *consumer = it.value;
-        if (!consumer->pending.size) continue;
+        if (!consumer->pending.size || (skip_nobody && !it.key.len)) continue;
         replyArrayLen(c, 2);
         replyBulk(c, it.key);
         replyBulkLongLong(c, (int64_t)consumer->pending.size);

@@ -25,7 +25,15 @@ start_server {tags {stream}} {
         assert_equal {4-0 {} 0} [lrange [owners] 9 end]
         assert_equal 3 [r xnack s g fatal ids 3 1 2 3 RETRYCOUNT 7]
         assert_equal {1-0 {} 7 2-0 {} 7 3-0 {} 7 4-0 {} 0} [owners]
-        assert_equal {{{s {}}} 4} [list [r xreadgroup group g c streams s 0] [lindex [r xpending s g] 3 0 1]]
+        assert_equal {{{s {}}} {4 1-0 4-0 {}}} [list [r xreadgroup group g c streams s 0] [r xpending s g]]
+        set group [lindex [dict get [r xinfo stream s full] groups] 0]
+        assert_equal {4 4} [list [dict get $group nacked-count] [dict get $group pel-count]]
+        r xclaim s g c 0 1 2 3 4
+        assert_equal {4 1-0 4-0 {{c 4}}} [r xpending s g]
+        assert_equal 0 [dict exists [lindex [dict get [r xinfo stream s full] groups] 0] nacked-count]
+        # A consumer that somebody has given the empty name is one like any other.
+        r xclaim s g {} 0 1 2
+        assert_equal {4 1-0 4-0 {{{} 2} {c 2}}} [r xpending s g]
     }
 
     test {XNACK: whoever claims next has the entry, the first of all} {
