@@ -218,7 +218,7 @@ OTHERS = [
     ("DUMP and RESTORE", lambda c: (c.rpush("dl", 1, 2), c.restore("dl2", 0, c.dump("dl")), c.lrange("dl2", 0, -1))),
     ("CLIENT", lambda c: (c.client_setname("me"), c.client_getname(), c.client_no_evict("ON"), c.client_pause(1), c.client_unpause(), c.client_kill_filter(_id=10**9))),
     ("CONFIG", lambda c: (c.config_set("maxmemory-policy", "allkeys-lru"), c.config_get("maxmemory-policy"), c.config_set("maxmemory-policy", "noeviction"))),
-    ("CONFIG, wrong", lambda c: c.config_set("maxmemory-policy", "x")),
+    ("CONFIG, wrong", lambda c: c.config_set("appendfsync", "x")),
     ("COMMAND GETKEYS", lambda c: (c.command_getkeys("MSET", "a", 1, "b", 2), c.command_getkeys("EVAL", "x", 2, "a", "b"))),
     ("ACL", lambda c: (c.acl_setuser("bob", enabled=True, nopass=True, commands=["+get"], keys=["a*"]), c.acl_whoami(), c.acl_dryrun("bob", "get", "abc"), c.acl_deluser("bob"), c.acl_users())),
     ("a value of 3 MB", lambda c: (c.set("large", "x" * 3000000), len(c.get("large")), c.strlen("large"))),

@@ -201,7 +201,7 @@ class Node:
         with open(self.log, errors="replace") as f:
             for line in f:
                 if COMPLAINTS.search(line):
-                    return "%r says: %s" % (self, line.strip())
+                    return "%r says: %s" % (self, self.log_tail() if "BUG REPORT" in line else line.strip())
         return None
 
     def alive(self):

@@ -370,7 +370,7 @@ start_server {tags {stream} overrides {save {}}} {
         foreach {way commands} {del {{del a}} unlink {{unlink a}} overwritten {{set a v} {del a}} renamed {{rename a b} {del b}} moved {{move a 4} {flushall}}} {
             idmp a p i
             r save
-            assert_equal VALKEY081 [string range [read_file [config_get dir]/dump.rdb] 0 8] $way
+            assert_equal VALKEY900 [string range [read_file [config_get dir]/dump.rdb] 0 8] $way
             foreach command $commands { r {*}$command }
             r save
             assert_equal REDIS0011 [string range [read_file [config_get dir]/dump.rdb] 0 8] $way
