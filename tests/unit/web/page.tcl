@@ -54,7 +54,7 @@ with_web {} {
         for {set i 0} {$i < 500} {incr i} { r set s:$i [string repeat x [expr {$i + 1}]] }
         for {set i 0} {$i < 50} {incr i} { r hset h:$i f v; r sadd set:$i a b; r rpush l:$i a; r zadd z:$i 1 a; r xadd x:$i * a b; r phset p:$i a FIELDS 1 f v }
         r set big [string repeat x 100000]
-        after 6500
+        after 7200 ;# WATCH_LASTS_MS and a period
         web_body /api/stats
         wait_for_condition 50 100 {[json_says [web_body /api/stats] "d\['survey']\['whole']"]} else { fail "it does not end" }
         set json [web_body /api/stats]
@@ -72,7 +72,7 @@ with_web {} {
         set json [web_body /api/stats]
         assert_equal hot [json_says $json "d\['hot']\[0]\['key']"]
         assert_range [json_says $json "d\['hot']\[0]\['share']"] 0.6 0.95
-        after 6500
+        after 7200 ;# WATCH_LASTS_MS and a period
         assert_equal 0 [json_says [web_body /api/stats] "len(d\['hot'])"]
     }
 }
