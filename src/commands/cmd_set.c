@@ -4,6 +4,13 @@
 
 #include "commands/cmd_grammar.h"
 
+static const struct commandArg cardArgs[] = {
+    {.name = "numkeys", .type = ARG_INTEGER},
+    {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
+    {.name = "limit", .type = ARG_INTEGER, .token = "LIMIT", .flags = ARG_OPTIONAL},
+    {0},
+};
+
 static const struct commandArg saddArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "member", .type = ARG_STRING, .flags = ARG_MULTIPLE},
@@ -63,9 +70,7 @@ const struct commandSpec commandsSet[] = {
      .flags = CMD_READONLY,
      .acl = ACL_SET,
      KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_COUNTED(0, 1)}),
-     .args = ARGS({.name = "numkeys", .type = ARG_INTEGER},
-                  {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-                  {.name = "limit", .type = ARG_INTEGER, .token = "LIMIT", .flags = ARG_OPTIONAL})},
+     .args = cardArgs},
     {.name = "sdiffstore",
      .summary = "Store the difference of sets in a key.",
      .complexity = "O(n) in the sizes of all sets together",
@@ -100,9 +105,7 @@ const struct commandSpec commandsSet[] = {
      .flags = CMD_READONLY,
      .acl = ACL_SET,
      KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_COUNTED(0, 1)}),
-     .args = ARGS({.name = "numkeys", .type = ARG_INTEGER},
-                  {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-                  {.name = "limit", .type = ARG_INTEGER, .token = "LIMIT", .flags = ARG_OPTIONAL})},
+     .args = cardArgs},
     {.name = "sinterstore",
      .summary = "Store the intersection of sets in a key.",
      .complexity = "O(n*m), n the size of the smallest set, m the number of sets",

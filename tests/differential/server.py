@@ -8,6 +8,14 @@ import time
 
 from resp import Connection
 
+top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def find_oracle(*which):
+    """The path of Valkey's program, or of Redis 8's (--redis8), or None."""
+    found = subprocess.run([os.path.join(top, "utils", "oracle"), "--find", *which], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return found.stdout.strip() if found.returncode == 0 else None
+
 
 def free_port():
     with socket.socket() as s:

@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.join(top, "tests", "differential"))
 
 from dataset import values
 from resp import Connection
+from server import find_oracle
 
 START_LIMIT_S = 60
 STOP_LIMIT_S = 30
@@ -68,12 +69,6 @@ def wait_until(what, condition, limit_s=20, pause_s=0.02):
         if time.monotonic() > deadline:
             raise Failed("%s: not within %g s (%r)" % (what, limit_s, last))
         time.sleep(pause_s)
-
-
-def find_oracle(*which):
-    """Returns the path of Valkey's program, or of Redis 8's (--redis8), or None."""
-    found = subprocess.run([os.path.join(top, "utils", "oracle"), "--find", *which], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return found.stdout.strip() if found.returncode == 0 else None
 
 
 def programs(server=None):
