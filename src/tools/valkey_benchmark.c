@@ -15,7 +15,7 @@
 
 #include "base/zmalloc.h"
 #include "net/connection.h"
-#include "tools/benchmark.h"
+#include "tools/benchmark/benchmark.h"
 
 /* Runs one test; a failed test does not prevent the others. */
 static bool valkeyBenchmarkRunTest(const struct benchOptions *o, const struct benchTest *test) {

@@ -15,7 +15,7 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 
 static sds valkeyCliReadAll(FILE *f) {
     sds out = sdsempty();

@@ -294,12 +294,19 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal $before [list [slots_of a] [slots_of b] [slots_of c]]
         set out [cluster_ok rebalance [node_of a] --cluster-weight [id_of b]=2 [id_of a]=1 --cluster-use-atomic-slot-migration]
         assert_match "*>>> Rebalancing across 3 nodes. Total weight = 4.00\n  Rebalancing plan:\n    *Moving * slots from *" $out
-        wait_until_settled a
         assert_equal {4096 8192 4096} [list [slots_of a] [slots_of b] [slots_of c]]
         cluster_ok rebalance [node_of a] --cluster-use-atomic-slot-migration
-        wait_until_settled a
         assert_equal 16384 [expr [join [list [slots_of a] [slots_of b] [slots_of c]] +]]
         assert_range [slots_of b] 5461 5462
+    }
+
+    test "slots moved by the servers: the command ends when all nodes know their owner" {
+        foreach {from to} {a b b a} {
+            r [at c] debug drop-cluster-packet-filter -2
+            exec sh -c "sleep 1.3; [tool_path valkey-cli] -p [srv [at c] port] debug drop-cluster-packet-filter -1" > /dev/null &
+            cluster_ok reshard [node_of a] --cluster-from [id_of $from] --cluster-to [id_of $to] --cluster-slots 10 --cluster-yes --cluster-use-atomic-slot-migration
+            cluster_ok check [node_of c]
+        }
     }
 
     test "--cluster backup saves each primary and the roles of the nodes" {
