@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,6 +31,12 @@ sds fileRead(const char *path, mode_t *mode) {
     sdsfree(text);
     errno = reason;
     return NULL;
+}
+
+sds fileAbsolutePath(const char *path) {
+    char cwd[PATH_MAX];
+    if (path[0] == '/' || !getcwd(cwd, sizeof cwd)) return sdsnew(path);
+    return sdscatprintf(sdsempty(), "%s/%s", cwd, path);
 }
 
 bool fileSyncFolder(const char *folder) {

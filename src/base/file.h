@@ -16,5 +16,8 @@ bool fileReplace(const char *path, struct str text, mode_t mode);
  * that cannot do this (EINVAL) count as success. */
 bool fileSyncFolder(const char *folder);
 bool fileSyncFolderOf(const char *path);
+/* Returns the path from the root, which stays valid when the process changes its folder. If the present
+ * folder is not known, it is the path itself. */
+sds fileAbsolutePath(const char *path);
 /* Changes the group of the file. False: errno, EINVAL when there is no such group. */
 bool fileSetGroup(const char *path, const char *group);

@@ -157,6 +157,9 @@ void hashtableResume(hashtable *ht);
 enum hashtableResizePolicy { HASHTABLE_RESIZE_ALLOW, HASHTABLE_RESIZE_AVOID, HASHTABLE_RESIZE_FORBID };
 void hashtableSetResizePolicy(enum hashtableResizePolicy policy);
 enum hashtableResizePolicy hashtableResizePolicy(void);
+/* Whether iterators, scans and random picks may shrink a table that is nearly empty (the default). Without it
+ * they write nothing that another thread, which goes through the table without changing it, reads. */
+void hashtableLetReadsShrink(bool let);
 
 /* Passes each bucket array to `move`, which copies it (with the same alignment), frees the old one and
  * returns the copy, or returns NULL when the array stays. */
@@ -203,6 +206,16 @@ static inline void hashtablePrefetchByDescriptor(uint64_t descriptor, uint64_t s
  * O(1), and may pass nothing. Any number is a harmless cursor. */
 typedef void (*hashtableScanFn)(void *priv, void *entry);
 uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv);
+
+/* The position of a hash in this table: 48 bits, the same whatever size the table takes. */
+uint64_t hashtablePosition(const hashtable *ht, uint64_t hash);
+/* Passes each entry whose position is from `from` to before `to` to fn, once, with its position, of which
+ * only the bits above the lowest `ignored` ones are exact (the others are 0). from and to have 0 there. Reads
+ * no entry unless that many bits cannot be known otherwise. fn must not change the table. O(homes in the
+ * range); prefetches buckets, not entries. */
+typedef void hashtableVisitFn(void *priv, void *entry, uint64_t position);
+void hashtableVisit(const hashtable *ht, uint64_t from, uint64_t to, unsigned ignored, hashtableVisitFn *fn,
+                    void *priv);
 
 /* Iterator over all entries, each once. SAFE pauses resizing, so that the entry just returned may be
  * deleted and any added (these may or may not be returned). Without SAFE the table must not change. */

@@ -57,10 +57,15 @@
 #define IDLE_CHECK_TIME 8 /* segments */
 
 static enum hashtableResizePolicy resize_policy = HASHTABLE_RESIZE_ALLOW;
+static bool reads_shrink = true;
 static uint32_t segment_unit = UNIT;
 
 void hashtableSetSegmentUnit(uint32_t unit) {
     segment_unit = unit ? unit : UNIT;
+}
+
+void hashtableLetReadsShrink(bool let) {
+    reads_shrink = let;
 }
 
 void hashtableSetResizePolicy(enum hashtableResizePolicy policy) {
@@ -567,7 +572,7 @@ static void hashtableResizeSettle(hashtable *ht) {
             hashtableResizeGrow(ht, s, hashtableResizeFittingCount(s));
     }
     ht->tails = 0;
-    if (unlikely(htIsSparse(ht))) hashtableShrinkIfNeeded(ht);
+    if (unlikely(htIsSparse(ht)) && reads_shrink) hashtableShrinkIfNeeded(ht);
 }
 
 void hashtablePause(hashtable *ht) {
@@ -654,7 +659,7 @@ bool hashtableShrinkIfNeeded(hashtable *ht) {
 
 /* Shrinks a table that lost most of its entries while it could not shrink. */
 void hashtableHurryShrink(hashtable *ht) {
-    for (unsigned i = 0; i < HURRY_SEGMENTS && unlikely(htIsSparse(ht)); i++)
+    for (unsigned i = 0; i < HURRY_SEGMENTS && unlikely(htIsSparse(ht)) && reads_shrink; i++)
         if (!hashtableShrinkIfNeeded(ht)) return;
 }
 

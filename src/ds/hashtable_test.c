@@ -567,6 +567,35 @@ static void testShrink(void **state) {
     endModel(&ht);
 }
 
+/* A table that has lost its entries while it could not shrink keeps its size while reads must not change it.
+ */
+static void testReadsDoNotShrink(void **state) {
+    (void)state;
+    hashtable ht;
+    struct hashtableIterator it;
+    void *entry;
+    startModel(&ht, &good_type);
+    hashtableTestFill(&ht, 0, MAX_IDS);
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_AVOID);
+    for (uint64_t id = 0; id < MAX_IDS - 10; id++) modelDelete(&ht, id);
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
+    hashtableLetReadsShrink(false);
+    size_t slots = hashtableSlots(&ht), n = 0;
+    assert_true(slots > MAX_IDS);
+    hashtableInitIterator(&it, &ht, true);
+    while (hashtableNext(&it, &entry)) n++;
+    hashtableStopIterator(&it);
+    assert_int_equal(n, 10);
+    assert_non_null(hashtableRandomEntry(&ht));
+    assert_non_null(hashtableFairRandomEntry(&ht));
+    assert_int_equal(hashtableSample(&ht, &entry, 1), 1);
+    assert_int_equal(hashtableSlots(&ht), slots);
+    hashtableLetReadsShrink(true);
+    assert_non_null(hashtableFairRandomEntry(&ht));
+    assert_true(hashtableSlots(&ht) < slots);
+    endModel(&ht);
+}
+
 static void testPresize(void **state) {
     (void)state;
     for (size_t n = 1; n < MAX_IDS; n += 1 + n / 3) {
@@ -1019,6 +1048,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testDescriptors),
         cmocka_unit_test(testMemoryPerEntry),
         cmocka_unit_test(testShrink),
+        cmocka_unit_test(testReadsDoNotShrink),
         cmocka_unit_test(testPresize),
         cmocka_unit_test(testEmptyProgress),
         cmocka_unit_test(testPolicies),

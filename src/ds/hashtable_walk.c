@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable_walk.c - scans, iterators, random picks. Part of hashtable.h. */
+/* hashtable_walk.c - scans, visits, iterators, random picks. Part of hashtable.h. */
 #include "ds/hashtable_private.h"
 
 #define RANDOM_TRIES 64
@@ -67,6 +67,85 @@ uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void 
     hashtableWalkEmitPart(ht, &p, fn, priv);
     hashtableResume(ht);
     return more && ht->used ? scanCursorNumber(&c) : 0;
+}
+
+/* --- Visiting --- */
+
+uint64_t hashtablePosition(const hashtable *ht, uint64_t hash) {
+    return htSalted(ht, hash) >> (64 - POSITION_BITS);
+}
+
+/* The part of a visited range that lies in one segment. */
+struct visit {
+    const hashtable *ht;
+    const segment *segment;
+    uint64_t from, to, first; /* positions; `first` is that of the segment */
+    unsigned ignored;
+    bool exact; /* subs tell positions as exactly as wanted */
+    hashtableVisitFn *fn;
+    void *priv;
+};
+
+/* Passes an entry unless its position is out of the range. `sub` is its sub, or if that is not known
+ * (`guessed`), the only one that it can have if it belongs to the home that is visited. */
+static inline void hashtableWalkVisitEntry(const struct visit *v, void *entry, uint32_t sub, bool guessed) {
+    const segment *s = v->segment;
+    uint64_t position = v->first + ((uint64_t)sub << (POSITION_BITS - s->depth - s->fine));
+    if (unlikely(guessed || !v->exact)) {
+        uint64_t salted = htSalted(v->ht, htHashEntry(v->ht, entry));
+        if (htSubOf(s, salted) != sub) return;
+        position = salted >> (64 - POSITION_BITS);
+    }
+    position = position >> v->ignored << v->ignored;
+    if (position >= v->from && position < v->to) v->fn(v->priv, entry, position);
+}
+
+/* Visits those entries of a bucket of the home's probe that belong to the home, whose subs are from
+ * `sub_from` to before `sub_to`: at most as many as the bits that an entry keeps distinguish. */
+static inline void hashtableWalkVisitBucket(const struct visit *v, uint32_t home, uint32_t at,
+                                            uint32_t sub_from, uint32_t sub_to) {
+    const segment *s = v->segment;
+    const bucket *b = &s->table[at];
+    bool known = htKnowsSubs(s, at);
+    uint32_t end = known && at != home ? htSubsEnd(s, at) : sub_to;
+    if (unlikely(!known || !v->exact)) htPrefetchEntries(b);
+    for (slotSet set = htUsedSlots(b); set; set &= set - 1) {
+        unsigned slot = htSlotOfBit(set);
+        uint32_t sub = htSubOfSlot(s, b->tags[slot], htWordAt(b, slot), end);
+        if (sub >= sub_from && sub < sub_to) hashtableWalkVisitEntry(v, htEntryAt(b, slot), sub, !known);
+    }
+}
+
+static void hashtableWalkVisitHomes(const struct visit *v, uint32_t home, uint32_t last) {
+    const segment *s = v->segment;
+    uint32_t sub_from = home ? htSubsEnd(s, home - 1) : 0;
+    for (; home <= last; home++) {
+        uint32_t sub_to = htSubsEnd(s, home);
+        struct probe probe = htProbeFrom(home);
+        if (home + FETCH_BUCKETS <= last) htPrefetchLine(&s->table[home + FETCH_BUCKETS]);
+        do hashtableWalkVisitBucket(v, home, probe.at, sub_from, sub_to);
+        while (unlikely(htOverflowOf(&s->table[probe.at])) && htProbeNext(s, &probe));
+        sub_from = sub_to;
+    }
+}
+
+/* Visits each home in the range with its probe, which finds the entries that overflowed, too. A sub lacks
+ * the last bit of its position, because of htWithTag; but homes are those of subs, whatever the position. */
+void hashtableVisit(const hashtable *ht, uint64_t from, uint64_t to, unsigned ignored, hashtableVisitFn *fn,
+                    void *priv) {
+    serverAssert(from <= to && to <= POSITION_END && ignored <= POSITION_BITS);
+    serverAssert(((from | to) & ((1ULL << ignored) - 1)) == 0);
+    struct visit v = {.ht = ht, .from = from, .to = to, .ignored = ignored, .fn = fn, .priv = priv};
+    while (from < to && ht->used) {
+        const segment *s = v.segment = htSegmentOf(ht, from << (64 - POSITION_BITS));
+        unsigned width = POSITION_BITS - s->depth;
+        v.first = from >> width << width;
+        v.exact = ignored > width - s->fine;
+        uint64_t end = v.first + (1ULL << width), last = (to < end ? to : end) - 1;
+        hashtableWalkVisitHomes(&v, htHomeOf(s, htSubOf(s, from << (64 - POSITION_BITS))),
+                                htHomeOf(s, htSubOf(s, last << (64 - POSITION_BITS))));
+        from = end;
+    }
 }
 
 /* --- Iterating --- */

@@ -24,6 +24,7 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
+#include "ds/quicklist_private.h"
 
 #define LP_EMPTY          7 /* bytes of a listpack without elements */
 #define COUNT_FILL_BYTES  8192
@@ -34,20 +35,6 @@
 #define LINE              64
 #define LINES_TO_MOVE                                                                                        \
     4 /* cache lines prefetched for a change at the front, which moves the elements behind it */
-
-struct qlNode {
-    struct qlNode *prev, *next;
-    unsigned char *data;
-    uint32_t bytes; /* bytes of the listpack or the plain element, uncompressed */
-    uint16_t count;
-    bool plain : 1, compressed : 1, incompressible : 1;
-};
-_Static_assert(sizeof(struct qlNode) == 32, "exactly an allocator class");
-
-struct packed { /* data of a compressed node */
-    uint32_t size;
-    unsigned char bytes[];
-};
 
 /* ---- Limits ---- */
 
@@ -81,15 +68,17 @@ static bool qlHasRoom(const struct quicklist *ql, const struct qlNode *n, size_t
 
 /* ---- Nodes ---- */
 
-static struct qlNode *qlNodeNew(unsigned char *data, size_t bytes, size_t count, bool plain) {
+static struct qlNode *qlNodeNew(const struct quicklist *ql, unsigned char *data, size_t bytes, size_t count,
+                                bool plain) {
     struct qlNode *n = zmalloc(sizeof *n);
     serverAssert(bytes <= UINT32_MAX && count > 0 && count <= NODE_COUNT_MAX);
-    *n = (struct qlNode){.data = data, .bytes = (uint32_t)bytes, .count = (uint16_t)count, .plain = plain};
+    *n = (struct qlNode){
+        .data = data, .bytes = (uint32_t)bytes, .count = (uint16_t)count, .plain = plain, .mark = ql->mark};
     return n;
 }
 
-static struct qlNode *qlNodeOfListpack(unsigned char *lp) {
-    return qlNodeNew(lp, lpBytes(lp), lpLength(lp), false);
+static struct qlNode *qlNodeOfListpack(const struct quicklist *ql, unsigned char *lp) {
+    return qlNodeNew(ql, lp, lpBytes(lp), lpLength(lp), false);
 }
 
 static unsigned char *qlPlainData(struct str s) {
@@ -98,11 +87,11 @@ static unsigned char *qlPlainData(struct str s) {
 
 static struct qlNode *qlNodeOfElement(const struct quicklist *ql, struct str s) {
     serverAssert(s.len < QL_ELEMENT_MAX);
-    if (qlIsHuge(ql, s.len)) return qlNodeNew(qlPlainData(s), s.len, 1, true);
-    return qlNodeOfListpack(lpAppend(lpNew(LP_EMPTY + qlEntryBound(s.len)), s));
+    if (qlIsHuge(ql, s.len)) return qlNodeNew(ql, qlPlainData(s), s.len, 1, true);
+    return qlNodeOfListpack(ql, lpAppend(lpNew(LP_EMPTY + qlEntryBound(s.len)), s));
 }
 
-static void qlNodeFree(struct qlNode *n) {
+void qlNodeFree(struct qlNode *n) {
     zfree(n->data);
     zfreeSized(n, sizeof *n);
 }
@@ -115,14 +104,33 @@ static void qlNodeSetListpack(struct qlNode *n, unsigned char *lp) {
     n->incompressible = false;
 }
 
-static size_t qlNodeDataSize(const struct qlNode *n) {
-    return n->compressed ? sizeof(struct packed) + ((struct packed *)n->data)->size : n->bytes;
+size_t qlNodeDataSize(const struct qlNode *n) {
+    return n->compressed ? sizeof(struct qlPacked) + ((struct qlPacked *)n->data)->size : n->bytes;
+}
+
+struct qlNodeView qlNodeViewOf(const struct qlNode *n) {
+    const struct qlPacked *packed = (const struct qlPacked *)n->data;
+    struct qlNodeView view = {.length = n->bytes, .plain = n->plain, .compressed = n->compressed};
+    view.bytes = n->compressed ? strN((const char *)packed->bytes, packed->size)
+                               : strN((const char *)n->data, n->bytes);
+    return view;
+}
+
+/* Called before the contents of a node change. */
+static inline void qlNodeWillChange(const struct quicklist *ql, struct qlNode *n) {
+    if (__builtin_expect(ql->watched, 0)) qlSaveNode(ql, n);
+}
+
+/* Frees the data of a node, which gets other data or is freed itself. */
+static void qlNodeDropData(const struct quicklist *ql, struct qlNode *n) {
+    if (!ql->watched || !qlSaveTakeData(ql, n)) zfree(n->data);
+    n->data = NULL;
 }
 
 /* ---- Compression ---- */
 
 static unsigned char *qlUnpack(const struct qlNode *n) {
-    const struct packed *packed = (const struct packed *)n->data;
+    const struct qlPacked *packed = (const struct qlPacked *)n->data;
     unsigned char *data = zmalloc(n->bytes);
     unsigned got = lzf_decompress(packed->bytes, packed->size, data, n->bytes);
     serverAssert(got == n->bytes);
@@ -130,28 +138,34 @@ static unsigned char *qlUnpack(const struct qlNode *n) {
 }
 
 /* Replaces the compressed data by `data`, the result of qlUnpack(). */
-static void qlReplacePacked(struct qlNode *n, unsigned char *data) {
-    zfree(n->data);
+static void qlReplacePacked(const struct quicklist *ql, struct qlNode *n, unsigned char *data) {
+    qlNodeDropData(ql, n);
     n->data = data;
     n->compressed = false;
 }
 
-static void qlNodeUnpack(struct qlNode *n) {
-    if (n->compressed) qlReplacePacked(n, qlUnpack(n));
+static void qlNodeUnpack(const struct quicklist *ql, struct qlNode *n) {
+    if (n->compressed) qlReplacePacked(ql, n, qlUnpack(n));
 }
 
-static void qlNodePack(struct qlNode *n) {
+/* Makes the node ready for a change of its contents. */
+static void qlNodeOpen(const struct quicklist *ql, struct qlNode *n) {
+    qlNodeUnpack(ql, n);
+    qlNodeWillChange(ql, n);
+}
+
+static void qlNodePack(const struct quicklist *ql, struct qlNode *n) {
     if (n->compressed || n->incompressible) return;
     n->incompressible = true;
     if (n->bytes < COMPRESS_MIN) return;
-    unsigned room = n->bytes - COMPRESS_SAVE_MIN - (unsigned)sizeof(struct packed);
-    struct packed *packed = zmalloc(sizeof *packed + room);
+    unsigned room = n->bytes - COMPRESS_SAVE_MIN - (unsigned)sizeof(struct qlPacked);
+    struct qlPacked *packed = zmalloc(sizeof *packed + room);
     packed->size = lzf_compress(n->data, n->bytes, packed->bytes, room);
     if (!packed->size) {
         zfree(packed);
         return;
     }
-    zfree(n->data);
+    qlNodeDropData(ql, n);
     n->data = zrealloc(packed, sizeof *packed + packed->size);
     n->compressed = true;
     n->incompressible = false;
@@ -168,17 +182,17 @@ static bool qlIsInner(const struct quicklist *ql, const struct qlNode *n) {
 static void qlSettle(const struct quicklist *ql, struct qlNode *n) {
     if (!n) return;
     if (qlIsInner(ql, n))
-        qlNodePack(n);
+        qlNodePack(ql, n);
     else
-        qlNodeUnpack(n);
+        qlNodeUnpack(ql, n);
 }
 
 static void qlSettleEnds(const struct quicklist *ql) {
     if (!ql->depth) return;
     struct qlNode *front = ql->head, *back = ql->tail;
     for (unsigned i = 0; i < ql->depth && front; i++, front = front->next, back = back->prev) {
-        qlNodeUnpack(front);
-        qlNodeUnpack(back);
+        qlNodeUnpack(ql, front);
+        qlNodeUnpack(ql, back);
     }
     for (unsigned i = 0; i < INSERT_NODES_MAX && front; i++, front = front->next, back = back->prev) {
         qlSettle(ql, front);
@@ -198,6 +212,7 @@ static void qlLink(struct quicklist *ql, struct qlNode *at, struct qlNode *n) {
 }
 
 static void qlUnlinkAndFree(struct quicklist *ql, struct qlNode *n) {
+    if (__builtin_expect(ql->watched, 0)) qlSaveUnlink(ql, n);
     *(n->prev ? &n->prev->next : &ql->head) = n->next;
     *(n->next ? &n->next->prev : &ql->tail) = n->prev;
     ql->nodes--;
@@ -206,10 +221,10 @@ static void qlUnlinkAndFree(struct quicklist *ql, struct qlNode *n) {
 
 /* Moves the elements from index `at` on to a new node behind n; both are raw. 0 < at < count. */
 static struct qlNode *qlSplit(struct quicklist *ql, struct qlNode *n, uint32_t at) {
-    qlNodeUnpack(n);
+    qlNodeOpen(ql, n);
     unsigned char *right = lpDeleteRange(lpDup(n->data), 0, at);
     qlNodeSetListpack(n, lpDeleteRange(n->data, at, n->count - at));
-    struct qlNode *other = qlNodeOfListpack(right);
+    struct qlNode *other = qlNodeOfListpack(ql, right);
     qlLink(ql, n, other);
     return other;
 }
@@ -218,8 +233,8 @@ static struct qlNode *qlSplit(struct quicklist *ql, struct qlNode *n, uint32_t a
 static void qlJoin(struct quicklist *ql, struct qlNode *n, struct qlNode *next) {
     if (n && next && !n->plain && !next->plain &&
         qlFits(qlLimitsOf(ql->fill), n->bytes, n->count, next->bytes - LP_EMPTY, next->count)) {
-        qlNodeUnpack(n);
-        qlNodeUnpack(next);
+        qlNodeOpen(ql, n);
+        qlNodeOpen(ql, next);
         qlNodeSetListpack(n, lpMerge(&n->data, &next->data));
         qlUnlinkAndFree(ql, next);
         next = NULL;
@@ -244,7 +259,7 @@ static struct qlNode *qlNodeAt(const struct quicklist *ql, uint64_t *index) {
 /* ---- Inserting ---- */
 
 static void qlAddToNode(struct quicklist *ql, struct qlNode *n, struct str s, uint32_t at) {
-    qlNodeUnpack(n);
+    qlNodeOpen(ql, n);
     if (at == n->count)
         qlNodeSetListpack(n, lpAppend(n->data, s));
     else if (at == 0)
@@ -294,7 +309,7 @@ static void qlInsertAt(struct quicklist *ql, struct qlNode *n, uint32_t at, stru
 struct quicklist *qlNew(int64_t fill, int64_t depth) {
     struct quicklist *ql = zcalloc(1, sizeof *ql);
     ql->fill = (int16_t)(fill < -5 ? -5 : fill > INT16_MAX ? INT16_MAX : fill);
-    ql->depth = (uint16_t)(depth < 0 ? 0 : depth > QL_DEPTH_MAX ? QL_DEPTH_MAX : depth);
+    ql->depth = (uint8_t)(depth < 0 ? 0 : depth > QL_DEPTH_MAX ? QL_DEPTH_MAX : depth);
     return ql;
 }
 
@@ -310,7 +325,7 @@ struct quicklist *qlDup(const struct quicklist *ql) {
     struct quicklist *dup = qlNew(ql->fill, ql->depth);
     for (const struct qlNode *n = ql->head; n; n = n->next) {
         size_t size = qlNodeDataSize(n);
-        struct qlNode *d = qlNodeNew(memcpy(zmalloc(size), n->data, size), n->bytes, n->count, n->plain);
+        struct qlNode *d = qlNodeNew(dup, memcpy(zmalloc(size), n->data, size), n->bytes, n->count, n->plain);
         d->compressed = n->compressed;
         d->incompressible = n->incompressible;
         qlLink(dup, dup->tail, d);
@@ -338,6 +353,7 @@ void qlPush(struct quicklist *ql, struct str s, enum qlEnd end) {
     struct qlNode *n = end == QL_HEAD ? ql->head : ql->tail;
     ql->count++;
     if (qlHasRoom(ql, n, s.len)) {
+        qlNodeWillChange(ql, n);
         qlNodeSetListpack(n, end == QL_HEAD ? lpPrepend(n->data, s) : lpAppend(n->data, s));
         return;
     }
@@ -366,7 +382,7 @@ void qlPrependMany(struct quicklist *ql, const struct str *s, size_t count) {
         }
         unsigned char *lp = lpNew(LP_EMPTY);
         for (size_t k = n; k--;) lp = lpAppend(lp, s[i + k]);
-        qlLink(ql, NULL, qlNodeOfListpack(lp));
+        qlLink(ql, NULL, qlNodeOfListpack(ql, lp));
         ql->count += n;
         qlSettleEnds(ql);
     }
@@ -384,7 +400,7 @@ uint64_t qlDeleteRange(struct quicklist *ql, uint64_t start, uint64_t num) {
         if (here == n->count) {
             qlUnlinkAndFree(ql, n);
         } else {
-            qlNodeUnpack(n);
+            qlNodeOpen(ql, n);
             qlNodeSetListpack(n, lpDeleteRange(n->data, (long)start, here));
         }
         n = next;
@@ -433,7 +449,8 @@ static void qlToEnd(struct qlCursor *cur) {
 
 /* Makes the cursor's copy the data of the node, which is about to change. */
 static void qlOwn(struct qlCursor *cur) {
-    if (cur->copy) qlReplacePacked(cur->node, cur->copy);
+    if (cur->copy) qlReplacePacked(cur->ql, cur->node, cur->copy);
+    qlNodeWillChange(cur->ql, cur->node);
     cur->copy = NULL;
     cur->changed = true;
 }
@@ -564,11 +581,11 @@ void qlReplace(struct qlCursor *cur, struct str s) {
     serverAssert(n && !cur->gap && s.len < QL_ELEMENT_MAX);
     if (n->plain && qlIsHuge(cur->ql, s.len)) {
         unsigned char *data = qlPlainData(s);
-        qlOwn(cur);
-        zfree(n->data);
+        qlNodeDropData(cur->ql, n);
         n->data = data;
         n->bytes = (uint32_t)s.len;
-        n->incompressible = false;
+        n->compressed = n->incompressible = false;
+        cur->changed = true;
     } else if (!n->plain && qlFitsInstead(cur, s.len)) {
         qlOwn(cur);
         qlNodeSetListpack(n, lpInsert(cur->data, s, cur->p, LP_REPLACE, NULL));
@@ -593,7 +610,7 @@ static void qlAppendNode(struct quicklist *ql, struct qlNode *n) {
 struct quicklist *qlFromListpack(unsigned char *lp, int64_t fill, int64_t depth) {
     struct quicklist *ql = qlNew(fill, depth);
     if (lpLength(lp))
-        qlAppendNode(ql, qlNodeOfListpack(lp));
+        qlAppendNode(ql, qlNodeOfListpack(ql, lp));
     else
         lpFree(lp);
     return ql;
@@ -602,9 +619,11 @@ struct quicklist *qlFromListpack(unsigned char *lp, int64_t fill, int64_t depth)
 unsigned char *qlToListpack(struct quicklist *ql, struct qlLimits l) {
     struct qlNode *n = ql->head;
     if (ql->nodes != 1 || n->plain || n->bytes > l.bytes || n->count > l.count) return NULL;
+    qlNodeWillChange(ql, n);
     unsigned char *lp = n->data;
-    zfreeSized(n, sizeof *n);
-    zfreeSized(ql, sizeof *ql);
+    n->data = NULL;
+    qlUnlinkAndFree(ql, n);
+    ql->count = 0;
     return lp;
 }
 
@@ -613,7 +632,7 @@ bool qlLoadListpack(struct quicklist *ql, unsigned char *lp, size_t size) {
     unsigned long count = lpLength(lp);
     if (!count) return false;
     if (count <= NODE_COUNT_MAX) {
-        qlAppendNode(ql, qlNodeOfListpack(lp));
+        qlAppendNode(ql, qlNodeOfListpack(ql, lp));
         return true;
     }
     char buf[LP_INTBUF_SIZE];
@@ -632,10 +651,7 @@ void qlLoadPlain(struct quicklist *ql, struct str s) {
 void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, const struct qlNodeView *n),
                    void *priv) {
     for (const struct qlNode *n = ql->head; n; n = n->next) {
-        const struct packed *packed = (const struct packed *)n->data;
-        struct qlNodeView view = {.length = n->bytes, .plain = n->plain, .compressed = n->compressed};
-        view.bytes = n->compressed ? strN((const char *)packed->bytes, packed->size)
-                                   : strN((const char *)n->data, n->bytes);
+        struct qlNodeView view = qlNodeViewOf(n);
         fn(priv, &view);
     }
 }

@@ -23,7 +23,7 @@
 #include "ds/listpack.h"
 
 #define QL_ELEMENT_MAX (UINT32_MAX - 64)
-#define QL_DEPTH_MAX   UINT16_MAX
+#define QL_DEPTH_MAX   UINT8_MAX
 
 /* The limits of one listpack of a list. */
 struct qlLimits {
@@ -49,7 +49,9 @@ struct quicklist {
     uint64_t count;             /* elements */
     uint32_t nodes;
     int16_t fill;
-    uint16_t depth;
+    uint8_t depth;
+    uint8_t mark : 7; /* these two belong to quicklist_save.c */
+    bool watched : 1;
 };
 _Static_assert(sizeof(struct quicklist) == 32, "exactly an allocator class");
 
@@ -105,7 +107,7 @@ bool qlNextNode(struct qlCursor *cur);
 /* ---- Whole nodes ---- */
 /* Makes a list of one listpack, which it takes over (and frees when it has no elements). */
 struct quicklist *qlFromListpack(unsigned char *lp, int64_t fill, int64_t depth);
-/* Returns the listpack of the only node, when that is not plain and within the limits; the list is freed
+/* Returns the listpack of the only node, when that is not plain and within the limits; the list is empty
  * then. NULL otherwise: nothing changed. */
 unsigned char *qlToListpack(struct quicklist *ql, struct qlLimits l);
 /* Append nodes from outside. A listpack is taken over; if the bytes are no well-formed listpack with at

@@ -2,6 +2,9 @@
 /* quicklist_test.c - the quicklist against an array of strings under random operations, with every small
  * limit and with compression; its cursors, which delete and turn around; loading of damaged nodes.
  *
+ * All of it happens while saves (quicklist_save.h) of the list begin, go on and end, early or not: each reads
+ * exactly the elements that the list had at its beginning.
+ *
  *   MODEL_OPS=n   number of operations (default 1,000,000)
  *   MODEL_SEED=n  repeat a run; the seed is printed */
 #include "ds/quicklist.h"
@@ -17,6 +20,8 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "ds/quicklist_private.h"
+#include "ds/quicklist_save.h"
 
 #define MODEL_MAX 400
 #define CHECK_OPS 8   /* operations between checks of all invariants */
@@ -73,6 +78,114 @@ static void quicklistTestCompareAll(void) {
     while (qlPrev(&cur)) assertOn(&cur, --at);
     assert_int_equal(at, 0);
     qlCursorClose(&cur);
+}
+
+/* ---- Saves ---- */
+
+static struct qlSave *save;
+static struct quicklist *saved; /* the list that is being saved, which may have been replaced */
+static struct str old[MODEL_MAX];
+static size_t old_len, old_at; /* the elements at the beginning; how many have been compared */
+static unsigned char *in_part; /* a copy of the present node, which was looked at and not taken */
+static size_t in_part_len;
+static uint64_t saves_complete, saves_early;
+
+static struct qlSave *quicklistTestSaveOf(const struct quicklist *l) {
+    return l == saved ? save : NULL;
+}
+
+static bool quicklistTestEachMarked(const struct quicklist *l) {
+    for (const struct qlNode *n = l->head; n; n = n->next)
+        if (n->mark != l->mark) return false;
+    return true;
+}
+
+static void quicklistTestOpSaveBegin(void) {
+    if (save || !model_len) return;
+    for (old_len = 0; old_len < model_len; old_len++) {
+        size_t len = model[old_len].len;
+        char *p = zmalloc(len + 1);
+        if (len) memcpy(p, model[old_len].ptr, len);
+        old[old_len] = strN(p, len);
+    }
+    old_at = 0;
+    save = qlSaveBegin(ql);
+    saved = ql;
+    for (const struct qlNode *n = ql->head; n; n = n->next) assert_true(n->mark != ql->mark);
+}
+
+static void quicklistTestSaveEnd(void) {
+    if (!save) return;
+    qlSaveEnd(save);
+    for (const struct qlNode *n = saved->head; n; n = n->next) assert_true(n->mark <= saved->mark);
+    if (old_at == old_len || !saved->watched) assert_true(!saved->watched && quicklistTestEachMarked(saved));
+    if (old_at == old_len)
+        saves_complete++;
+    else
+        saves_early++;
+    for (size_t i = 0; i < old_len; i++) zfree((char *)old[i].ptr);
+    zfree(in_part);
+    in_part = NULL;
+    if (saved != ql) qlFree(saved);
+    save = NULL;
+    saved = NULL;
+}
+
+static void quicklistTestCompareOld(struct str s) {
+    assert_true(old_at < old_len && strEq(s, old[old_at]));
+    old_at++;
+}
+
+static void quicklistTestCompareNode(const struct qlNodeView *n) {
+    unsigned char *data = zmalloc(n->length);
+    char buf[LP_INTBUF_SIZE];
+    if (n->compressed)
+        assert_int_equal(lzf_decompress(n->bytes.ptr, (unsigned)n->bytes.len, data, (unsigned)n->length),
+                         n->length);
+    else
+        memcpy(data, n->bytes.ptr, n->length);
+    if (n->plain)
+        quicklistTestCompareOld(strN((const char *)data, n->length));
+    else
+        for (unsigned char *p = lpFirst(data); p; p = lpNext(data, p))
+            quicklistTestCompareOld(lpView(p, buf));
+    zfree(data);
+}
+
+/* Looks at some nodes; the last one may be taken by a later call, and must be the same then. */
+static void quicklistTestOpSaveStep(void) {
+    struct qlNodeView n;
+    if (!save) return;
+    for (uint64_t todo = 1 + randomBelow(4); todo--;) {
+        enum qlSaveStep step = qlSaveCurrent(save, &n);
+        if (step == QL_SAVE_SKIPPED) continue;
+        if (step == QL_SAVE_DONE) {
+            assert_int_equal(old_at, old_len);
+            quicklistTestSaveEnd();
+            return;
+        }
+        if (in_part) assert_true(strEq(n.bytes, strN((const char *)in_part, in_part_len)));
+        zfree(in_part);
+        in_part = NULL;
+        if (!todo && randomBelow(2)) {
+            in_part_len = n.bytes.len;
+            in_part = memcpy(zmalloc(in_part_len), n.bytes.ptr, in_part_len);
+            return;
+        }
+        quicklistTestCompareNode(&n);
+        qlSaveAdvance(save);
+    }
+}
+
+/* Some saves are left to their end; and of long lists, marks are left behind. */
+static void quicklistTestOpSaveEarly(void) {
+    if (randomBelow(4)) quicklistTestSaveEnd();
+}
+
+/* The list is replaced: it lives on until the save has ended. */
+static void quicklistTestDropList(struct quicklist *now) {
+    if (ql != saved) qlFree(ql);
+    ql = now;
 }
 
 /* ---- Operations ---- */
@@ -202,9 +315,7 @@ static void opRuns(void) {
 }
 
 static void opDup(void) {
-    struct quicklist *dup = qlDup(ql);
-    qlFree(ql);
-    ql = dup;
+    quicklistTestDropList(qlDup(ql));
 }
 
 static void quicklistTestAppendNode(void *priv, const struct qlNodeView *n) {
@@ -226,8 +337,7 @@ static void quicklistTestAppendNode(void *priv, const struct qlNodeView *n) {
 static void opReload(void) {
     struct quicklist *loaded = qlNew(ql->fill, ql->depth);
     qlForEachNode(ql, quicklistTestAppendNode, loaded);
-    qlFree(ql);
-    ql = loaded;
+    quicklistTestDropList(loaded);
 }
 
 static void opConvert(void) {
@@ -235,7 +345,7 @@ static void opConvert(void) {
     unsigned char *lp = qlToListpack(ql, qlLimitsOf(fill));
     if (!lp) return;
     assert_int_equal(lpLength(lp), model_len);
-    ql = qlFromListpack(lp, fill, depth);
+    quicklistTestDropList(qlFromListpack(lp, fill, depth));
 }
 
 /* Moves half of the allocations, overwrites the old ones, and counts the calls. */
@@ -253,6 +363,7 @@ static void *quicklistTestMoveSome(void *priv, void *ptr) {
 static void opMove(void) {
     unsigned offers = 0;
     uint64_t cursor = 0;
+    if (save) return;
     do ql = qlMove(ql, &cursor, 1 + (uint32_t)randomBelow(5), quicklistTestMoveSome, &offers);
     while (cursor);
     assert_int_equal(offers, 1 + 2 * ql->nodes);
@@ -260,10 +371,13 @@ static void opMove(void) {
 
 static void freshList(void) {
     static const int64_t fills[] = {0, 1, 2, 3, 4, 7, 32, 100, -1, -2, -5, -9, INT64_MAX};
-    if (ql) qlFree(ql);
+    struct quicklist *now = qlNew(fills[randomBelow(sizeof fills / sizeof fills[0])],
+                                  randomBelow(4) ? (int64_t)randomBelow(4) : 0);
     quicklistTestModelTake(0, model_len);
-    ql = qlNew(fills[randomBelow(sizeof fills / sizeof fills[0])],
-               randomBelow(4) ? (int64_t)randomBelow(4) : 0);
+    if (ql)
+        quicklistTestDropList(now);
+    else
+        ql = now;
 }
 
 static void quicklistTestModel(void **state) {
@@ -281,7 +395,10 @@ static void quicklistTestModel(void **state) {
                {2, opDup},
                {2, opReload},
                {5, opConvert},
-               {10, opMove}};
+               {10, opMove},
+               {10, quicklistTestOpSaveBegin},
+               {30, quicklistTestOpSaveStep},
+               {3, quicklistTestOpSaveEarly}};
     const char *count = getenv("MODEL_OPS"), *seed = getenv("MODEL_SEED");
     uint64_t todo = count ? strtoull(count, NULL, 10) : 1000000;
     uint64_t start = seed ? strtoull(seed, NULL, 10) : randomU64();
@@ -301,6 +418,8 @@ static void quicklistTestModel(void **state) {
         if (i % (4 * CHECK_OPS) == 0) quicklistTestCompareAll();
         longest = model_len > longest ? model_len : longest;
     }
+    quicklistTestSaveEnd();
+    assert_true(todo < 10000 || (saves_complete > 50 && saves_early > 20));
     assert_true(todo < 10000 || longest > 100); /* otherwise the mix of operations tests little */
     quicklistTestModelTake(0, model_len);
     qlFree(ql);
@@ -416,8 +535,63 @@ static void testConversion(void **state) {
     unsigned char *lp = qlToListpack(l, (struct qlLimits){19, 4});
     assert_non_null(lp);
     assert_int_equal(lpLength(lp), 4);
+    assert_true(l->nodes == 0 && qlCheck(l));
+    qlFree(l);
     l = qlFromListpack(lpDeleteRange(lp, 0, 4), 4, 0);
     assert_int_equal(l->nodes, 0);
+    qlFree(l);
+}
+
+/* ---- Saves of long lists ---- */
+
+/* A list of so many nodes that its marks are not put in order when a save ends early. Each of many saves
+ * that end somewhere reads what the list had at its beginning, when marks are used up as well. */
+static void quicklistTestEarlyEnds(void **state) {
+    (void)state;
+    char text[LONG_STR_SIZE], read[LP_INTBUF_SIZE];
+    struct quicklist *l = qlNew(1, 0);
+    uint64_t first = 0, end = 0, whole = 0, marked_anew = 0;
+    for (; end < 3000; end++) qlPush(l, strN(text, ull2string(text, end)), QL_TAIL);
+    for (int round = 0; round < 600; round++) {
+        uint64_t expected = first, stop = end, ends_at = round % 90 == 89 ? UINT64_MAX : randomBelow(2000);
+        struct qlNodeView n;
+        uint8_t mark = l->mark;
+        save = qlSaveBegin(saved = l);
+        marked_anew += mark > 100 && l->mark == 1;
+        while (ends_at-- && qlSaveCurrent(save, &n) == QL_SAVE_NODE) {
+            unsigned char *p = lpFirst((unsigned char *)n.bytes.ptr);
+            assert_true(strEq(lpView(p, read), strN(text, ull2string(text, expected))));
+            expected++;
+            qlSaveAdvance(save);
+            if (randomBelow(64) || first + 2800 > end) continue;
+            first += qlDeleteRange(l, 0, randomBelow(100)); /* before or behind the frontier */
+        }
+        if (expected == stop) whole++;
+        qlSaveEnd(save);
+        save = NULL;
+        saved = NULL;
+        for (; end < first + 3000; end++) qlPush(l, strN(text, ull2string(text, end)), QL_TAIL);
+    }
+    assert_true(whole > 3 && marked_anew > 1);
+    qlFree(l);
+}
+
+/* A list that becomes a listpack is saved as it was. */
+static void quicklistTestConversionIsSaved(void **state) {
+    (void)state;
+    struct quicklist *l = qlNew(-2, 0);
+    struct qlNodeView n;
+    qlPush(l, STR("old"), QL_TAIL);
+    save = qlSaveBegin(saved = l);
+    unsigned char *lp = lpDeleteRange(qlToListpack(l, qlLimitsOf(-2)), 0, 1);
+    assert_int_equal(qlSaveCurrent(save, &n), QL_SAVE_NODE);
+    assert_true(lpEqual(lpFirst((unsigned char *)n.bytes.ptr), STR("old")));
+    qlSaveAdvance(save);
+    assert_int_equal(qlSaveCurrent(save, &n), QL_SAVE_DONE);
+    qlSaveEnd(save);
+    save = NULL;
+    saved = NULL;
+    lpFree(lp);
     qlFree(l);
 }
 
@@ -478,6 +652,7 @@ static void testHugeListpackIsSplit(void **state) {
 
 int main(void) {
     zmallocThreadStart();
+    ql_save_of = quicklistTestSaveOf;
     for (size_t i = 0; i < TEXT_MAX; i++) {
         texts[0][i] = 'a';
         texts[1][i] = (char)randomU64();
@@ -485,11 +660,18 @@ int main(void) {
         texts[3][i] = (char)(i % 700 < 350 ? randomU64() : 0);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quicklistTestLimits),     cmocka_unit_test(testEntryBound),
-        cmocka_unit_test(testNodesAreFull),        cmocka_unit_test(testReplaceInFullNode),
-        cmocka_unit_test(testCompressionSaves),    cmocka_unit_test(quicklistTestPrependFillsNodes),
-        cmocka_unit_test(testConversion),          cmocka_unit_test(testDamagedNodesAreRefused),
-        cmocka_unit_test(testHugeListpackIsSplit), cmocka_unit_test(quicklistTestModel),
+        cmocka_unit_test(quicklistTestLimits),
+        cmocka_unit_test(testEntryBound),
+        cmocka_unit_test(testNodesAreFull),
+        cmocka_unit_test(testReplaceInFullNode),
+        cmocka_unit_test(testCompressionSaves),
+        cmocka_unit_test(quicklistTestPrependFillsNodes),
+        cmocka_unit_test(testConversion),
+        cmocka_unit_test(testDamagedNodesAreRefused),
+        cmocka_unit_test(testHugeListpackIsSplit),
+        cmocka_unit_test(quicklistTestEarlyEnds),
+        cmocka_unit_test(quicklistTestConversionIsSaved),
+        cmocka_unit_test(quicklistTestModel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,8 @@
 /* zbtree.c - the B+ tree as a whole; contract, layout and arithmetic are in zbtree.h.
  *
  *     zbtree_leaf.c    elements in a leaf        zbtree_inner.c   counts and separators above them
- *     zbtree_map.c     members to leaves         zbtree.c         which leaf changes its size, and when
+ *     zbtree_map.c     members to leaves         zbtree_walk.c    snapshots
+ *     zbtree.c         which leaf changes its size, and when
  *
  * A tree has three forms. At first its only leaf is in the same allocation, so that a small set is one
  * allocation and its first element is two cache lines away. The first split gives leaves their own
@@ -50,7 +51,9 @@ static void zbtTreeFreeHeader(zbtree *t) {
     zfreeSized(t, sizeof *t + behind);
 }
 
+/* Links a new leaf, whose elements count as passed: those that a walk has to pass were before it was made. */
 static void zbtLinkBetween(zbtree *t, struct zbtLeaf *prev, struct zbtLeaf *l, struct zbtLeaf *next) {
+    l->epoch = t->epoch;
     l->prev = prev;
     l->next = next;
     if (prev)
@@ -68,6 +71,7 @@ static void zbtReplaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) 
     now->id = old->id;
     now->table = old->table;
     now->parent = old->parent;
+    zbtWalkLeave(t, old, now);
     zbtLinkBetween(t, old->prev, now, old->next);
     zbtReplaceChild(t, old->parent, old, now);
     if (t->form == ZBT_MAPPED) zbtMapOf(t)->leaves[now->id] = now;
@@ -257,6 +261,7 @@ static struct zbtLeaf *zbtMakeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slo
 /* Puts the element into the slot if l has space or can get it; NULL: search again. */
 static inline struct zbtLeaf *zbtPutAt(zbtree **tp, struct zbtLeaf *l, unsigned slot,
                                        const struct zbtItem *it) {
+    zbtWillChange(*tp, l);
     if (!zbtLeafHasRoom(l, it) && !zbtRegrow(tp, &l, slot, it)) l = zbtMakeRoom(tp, l, &slot, it);
     if (likely(l)) zbtLeafPut(l, slot, it);
     return l;
@@ -297,6 +302,7 @@ static struct zbtItem zbtItemOf(zbtree *t, double score, struct str member, uint
 /* ---- Removing ---- */
 
 static void zbtRemoveLeaf(zbtree *t, struct zbtLeaf *l) {
+    zbtWalkLeave(t, l, l->prev);
     if (t->form == ZBT_MAPPED) zbtMapDropLeaf(zbtMapOf(t), l);
     if (l->prev)
         l->prev->next = l->next;
@@ -322,6 +328,8 @@ static struct zbtPacking zbtPackBoth(const struct zbtLeaf *a, const struct zbtLe
 static void zbtJoinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct zbtLeaf *both) {
     struct zbtLeaf *keep = a->count >= b->count ? a : b, *gone = keep == a ? b : a;
     unsigned seam = a->count;
+    zbtWalkLeave(t, a, both);
+    zbtWalkLeave(t, b, both);
     zbtLeafTake(both, a, 0, a->count);
     zbtLeafTake(both, b, 0, b->count);
     both->id = keep->id;
@@ -354,6 +362,8 @@ static bool zbtMergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
     struct zbtPacking p = zbtPackBoth(a, b);
     size_t need = zbtLeafNeed(count, bytes, p.width);
     if (need > zbtLeafMaxSize(count) * 3 / 4) return false;
+    zbtWillChange(t, a);
+    zbtWillChange(t, b);
     zbtJoinLeaves(t, a, b, zbtLeafNew(need, p, count, zbtBytesEach(count, bytes, p.width)));
     return true;
 }
@@ -377,7 +387,7 @@ static zbtree *zbtShrinkOrJoin(zbtree *t, struct zbtLeaf *l) {
         if (!is_end && !zbtMergeLeaves(t, l, l->next) && !zbtMergeLeaves(t, l->prev, l)) zbtShrinkLeaf(&t, l);
     }
     if (t->form != ZBT_MAPPED) return t;
-    if (t->leaves == 1) return zbtDropMap(t);
+    if (t->leaves == 1 && !t->walked) return zbtDropMap(t);
     zbtMapShrank(t);
     return t;
 }
@@ -479,6 +489,8 @@ zbtree *zbtCopy(const zbtree *t) {
     }
     zbtree *copy = zmalloc(sizeof *t + (t->form == ZBT_MAPPED ? sizeof(struct zbtMap) : 0));
     *copy = *t;
+    copy->walked = false;
+    copy->stale = 0;
     copy->first = copy->last = NULL;
     if (t->form == ZBT_MAPPED) zbtMapCopy(zbtMapOf(copy), zbtMapOf(t));
     copy->root = zbtCopyNode(copy, t->root, t->height, NULL);
@@ -675,6 +687,7 @@ static bool zbtMoveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, 
     struct zbtPos place = zbtSeek(t, &target, &before);
     struct zbtLeaf *to = place.leaf;
     if (to == from || to->table != from->table || !zbtLeafHasRoom(to, it)) return false;
+    zbtWillChange(t, to);
     zbtLeafPut(to, place.slot, it);
     zbtLeafDrop(from, p.slot, p.slot + 1);
     zbtMoveCount(from, to);
@@ -701,11 +714,13 @@ static __attribute__((noinline)) zbtree *zbtMoveElement(zbtree *t, struct zbtPos
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
     debugAssert(p.slot < p.leaf->count);
     serverAssert(score == score); /* not NaN */
+    zbtWillChange(t, p.leaf);
     return zbtRescoreInSlot(p, score) ? t : zbtMoveElement(t, p, score, hash);
 }
 
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash) {
     debugAssert(p.slot < p.leaf->count);
+    zbtWillChange(t, p.leaf);
     if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
     zbtFreeBigs(p.leaf, p.slot, p.slot + 1, &t->bigs);
     return zbtRemoveRun(t, p.leaf, p.slot, p.slot + 1);
@@ -716,6 +731,7 @@ zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
     while (count && zbtAtRank(t, rank, &p)) {
         unsigned n = p.leaf->count - p.slot;
         if (n > count) n = (unsigned)count;
+        zbtWillChange(t, p.leaf);
         if (t->form == ZBT_MAPPED) zbtMapRemoveRun(zbtMapOf(t), p.leaf, p.slot, p.slot + n);
         zbtFreeBigs(p.leaf, p.slot, p.slot + n, &t->bigs);
         t = zbtRemoveRun(t, p.leaf, p.slot, p.slot + n);

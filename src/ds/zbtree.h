@@ -69,16 +69,17 @@ struct zbtInner;
 struct zbtLeaf {
     struct zbtLeaf *prev, *next;
     struct zbtInner *parent;
-    int64_t base;     /* base of the scores (of their ordinals for widths 5 to 7); unused for width 8 */
-    uint32_t id;      /* leaf number in the map; 0 without a map */
-    uint16_t heap;    /* bytes of members, at the end, with garbage */
-    uint16_t garbage; /* bytes of erased members */
-    uint16_t hole;    /* offset of an erased member that may be written over; 0: none */
-    uint16_t size;    /* bytes of the whole leaf */
-    uint8_t count;    /* elements */
-    uint8_t cap;      /* length of the fp column; a multiple of 16 */
-    uint8_t width;    /* bytes of a score */
-    uint8_t table;    /* the table of the map that has its members */
+    int64_t base;      /* base of the scores (of their ordinals for widths 5 to 7); unused for width 8 */
+    uint32_t id;       /* leaf number in the map; 0 without a map */
+    uint16_t heap;     /* bytes of members, at the end, with garbage */
+    uint16_t garbage;  /* bytes of erased members */
+    uint16_t hole;     /* offset of an erased member that may be written over; 0: none */
+    uint16_t size;     /* bytes of the whole leaf */
+    uint8_t count;     /* elements */
+    uint8_t cap;       /* length of the fp column; a multiple of 16 */
+    uint8_t width;     /* bytes of a score */
+    uint8_t table : 1; /* the table of the map that has its members */
+    uint8_t epoch : 7; /* that of the tree when the leaf was made, or last passed by a walk */
     uint8_t fp[];
 };
 _Static_assert(offsetof(struct zbtLeaf, fp) == 48, "no padding");
@@ -221,6 +222,23 @@ zbtree *zbtPrepend(zbtree *t, double score, struct str member,
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash);
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash);
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* removes whole leaves where possible */
+
+/* ---- Snapshots ---- */
+
+/* A walk passes each element that the tree has at the start, once, with the score of that moment, while the
+ * tree is changed: it goes from leaf to leaf, and a leaf that is about to be changed is passed before that.
+ * Elements that come later are not passed. The tree must have more than ZBT_WALK_MIN elements at the start,
+ * and only one walk; until its end the tree stays where it is, and zbtMove must not be called. */
+struct zbtWalk {
+    void (*pass)(struct zbtWalk *w, const struct zbtLeaf *l); /* must not change the tree */
+    struct zbtLeaf *next;                                     /* private */
+};
+#define ZBT_WALK_MIN 1000
+void zbtWalkStart(zbtree *t, struct zbtWalk *w); /* O(1), nearly always; w is the caller's */
+/* Goes to the next leaf, the last one first. False: there is none. */
+bool zbtWalkStep(zbtree *t);
+/* Ends the walk, whether or not it has come to its end. O(1). */
+void zbtWalkEnd(zbtree *t);
 
 /* SCAN, like hashtableScan: every element that is present during the whole scan is passed at least once.
  * Cursors have the same form; a set without a map is passed in one call. */

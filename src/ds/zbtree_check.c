@@ -86,6 +86,18 @@ static uint64_t zbtVerifyNode(const void *node, int level, const struct zbtInner
     return sum;
 }
 
+/* Checks that no leaf has an epoch that a coming walk could take for its own, and that a walk has passed all
+ * leaves that are behind it. */
+static void zbtVerifyEpochs(const zbtree *t) {
+    unsigned older = t->stale + t->walked;
+    const struct zbtLeaf *next = t->walked ? zbtMapOf(t)->walk->next : NULL;
+    for (const struct zbtLeaf *l = t->first; l; l = l->next)
+        serverAssert(((t->epoch - l->epoch) & 0x7fu) <= older);
+    if (!t->walked) return;
+    for (const struct zbtLeaf *l = next ? next->next : t->first; l; l = l->next)
+        serverAssert(l->epoch == t->epoch);
+}
+
 void zbtVerify(const zbtree *t) {
     const struct zbtLeaf *last = NULL;
     uint64_t bigs = 0;
@@ -97,6 +109,7 @@ void zbtVerify(const zbtree *t) {
     serverAssert(t->form != ZBT_ONE_LEAF || t->root == t + 1);
     serverAssert(t->form == ZBT_MAPPED || t->leaves <= ZBT_MAP_LEAVES);
     if (t->form == ZBT_MAPPED) zbtMapVerify(t);
+    zbtVerifyEpochs(t);
 }
 
 /* ---- Shape ---- */

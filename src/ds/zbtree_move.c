@@ -58,6 +58,7 @@ static struct zbtLeaf *zbtMoveLeaf(zbtree *t, struct zbtLeaf *old, zbtMoveFn *mo
 
 zbtree *zbtMove(zbtree *t, uint64_t *cursor, zbtMoveFn *move, void *priv) {
     struct zbtPos p;
+    debugAssert(!t->walked);
     if (*cursor == 0) {
         t = zbtMoveTree(t, move, priv);
         if (t->height) t->root = zbtMoveInner(t->root, move, priv);

@@ -84,12 +84,13 @@ struct zbtMap {
     struct zbtPart next;     /* the new table of the part that moves */
     struct zbtLeaf **leaves; /* leaves by number; a free number has the next free one, times 2, plus 1 */
     uint32_t ids, ids_cap, ids_free;
-    uint32_t id_mask; /* the bits of a number that entries have */
-    uint32_t moving;  /* next leaf whose members of the moving part move; 0: no part moves */
-    uint32_t dead;    /* entries that have been moved but remain in the old table */
-    uint8_t which;    /* the part that moves */
-    uint8_t now;      /* leaf->table of leaves that have not moved */
-    uint64_t salt;    /* odd factor of hashes, so that the order of entries differs between maps */
+    uint32_t id_mask;     /* the bits of a number that entries have */
+    uint32_t moving;      /* next leaf whose members of the moving part move; 0: no part moves */
+    uint32_t dead;        /* entries that have been moved but remain in the old table */
+    uint8_t which;        /* the part that moves */
+    uint8_t now;          /* leaf->table of leaves that have not moved */
+    uint64_t salt;        /* odd factor of hashes, so that the order of entries differs between maps */
+    struct zbtWalk *walk; /* while the tree is walked */
 };
 
 /* ---- The tree ---- */
@@ -107,6 +108,9 @@ struct zbtree {
     uint32_t leaves;
     uint8_t height; /* levels of inner nodes */
     uint8_t form;
+    uint8_t epoch : 7;  /* of the present walk, or the last one */
+    uint8_t walked : 1; /* there is a walk */
+    uint8_t stale;      /* leaves may have this many epochs besides the tree's */
 };
 _Static_assert(sizeof(struct zbtree) == 48, "and the first leaf behind it");
 
@@ -210,6 +214,18 @@ void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot,
                      double score); /* the score must fit and keep the order */
 /* Moves an element to `to` with a new score, which must fit and keep the order. */
 void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score);
+
+/* ---- zbtree_walk.c ---- */
+
+void zbtWalkPass(zbtree *t, struct zbtLeaf *l); /* passes the leaf unless it has been passed */
+/* Called before the elements of a leaf change, in any way. */
+static inline void zbtWillChange(zbtree *t, struct zbtLeaf *l) {
+    if (unlikely(t->walked)) zbtWalkPass(t, l);
+}
+/* Called when `old` is about to be freed: the walk goes on at `now`. */
+static inline void zbtWalkLeave(const zbtree *t, const struct zbtLeaf *old, struct zbtLeaf *now) {
+    if (unlikely(t->walked) && zbtMapOf(t)->walk->next == old) zbtMapOf(t)->walk->next = now;
+}
 
 /* ---- zbtree_search.c: each in two ways, for AVX2 and in plain C ---- */
 

@@ -30,6 +30,8 @@
 
 static struct str memberOf[UNIVERSE];
 static uint64_t hashOf[UNIVERSE];
+#define ID_SLOTS (4 * UNIVERSE)
+static unsigned idSlots[ID_SLOTS]; /* by hash: the member's number, plus 1 */
 
 /* Makes members of all kinds: empty, binary, with shared prefixes, around the longest that is stored
  * inline, and usual ones. */
@@ -66,6 +68,9 @@ static void makeUniverse(void) {
         memcpy(own, buf, len);
         memberOf[id] = strN(own, len);
         hashOf[id] = hashBytes(own, len);
+        size_t at = hashOf[id] % ID_SLOTS;
+        while (idSlots[at]) at = (at + 1) % ID_SLOTS;
+        idSlots[at] = id + 1;
     }
 }
 
@@ -352,6 +357,60 @@ static void opScan(size_t target) {
     for (unsigned id = 0; id < UNIVERSE; id++) assert_true(scanned[id] || !throughout[id]);
 }
 
+/* ---- Walks, with changes between their steps ---- */
+
+static struct zbtWalk walk;
+static bool walking, wanted[UNIVERSE], passed[UNIVERSE];
+static double wantedScore[UNIVERSE];
+static unsigned walkRate, walksWhole, walksEnded; /* rate: steps in 256 changes */
+
+static unsigned zbtreeTestIdOf(struct str member) {
+    size_t at = hashBytes(member.ptr, member.len) % ID_SLOTS;
+    while (idSlots[at] && !strEq(memberOf[idSlots[at] - 1], member)) at = (at + 1) % ID_SLOTS;
+    assert_true(idSlots[at]);
+    return idSlots[at] - 1;
+}
+
+static void onPass(struct zbtWalk *w, const struct zbtLeaf *l) {
+    assert_ptr_equal(w, &walk);
+    for (unsigned i = 0; i < l->count; i++) {
+        struct zbtPos p = {(struct zbtLeaf *)l, i};
+        unsigned id = zbtreeTestIdOf(zbtMember(p));
+        double score = zbtScore(p);
+        assert_true(wanted[id] && !passed[id]);
+        assert_memory_equal(&score, &wantedScore[id], sizeof score);
+        passed[id] = true;
+    }
+}
+
+static void zbtreeTestBeginWalk(void) {
+    memcpy(wanted, present, sizeof present);
+    memcpy(wantedScore, scoreOf, sizeof scoreOf);
+    memset(passed, 0, sizeof passed);
+    walk = (struct zbtWalk){.pass = onPass};
+    zbtWalkStart(tree, &walk);
+    walkRate = (unsigned)randomBelow(3) ? (unsigned)randomBelow(64) : (unsigned)randomBelow(256);
+    walking = true;
+}
+
+/* Ends the walk, early or (whole) at its end. */
+static void zbtreeTestEndWalk(bool whole) {
+    if (!walking) return;
+    while (whole && zbtWalkStep(tree)) {
+    }
+    for (unsigned id = 0; whole && id < UNIVERSE; id++) assert_true(passed[id] == wanted[id]);
+    zbtWalkEnd(tree);
+    walking = false;
+    whole ? walksWhole++ : walksEnded++;
+}
+
+static void zbtreeTestOpWalk(void) {
+    if (!walking && modelLen > ZBT_WALK_MIN && randomBelow(500) == 0) zbtreeTestBeginWalk();
+    if (!walking) return;
+    if (randomBelow(256) < walkRate && !zbtWalkStep(tree)) zbtreeTestEndWalk(true);
+    if (randomBelow(4000) == 0) zbtreeTestEndWalk(randomBelow(2));
+}
+
 /* ---- Comparing the whole ---- */
 
 static void zbtreeTestCompareAll(zbtree *t) {
@@ -373,12 +432,14 @@ static void zbtreeTestVerifyAll(void) {
 /* Replaces the tree by its copy. */
 static void opCopy(void) {
     zbtree *copy = zbtCopy(tree);
+    zbtreeTestEndWalk(randomBelow(2));
     zbtFree(tree);
     tree = copy;
     zbtreeTestVerifyAll();
 }
 
 static void zbtreeTestClearBoth(void) {
+    zbtreeTestEndWalk(randomBelow(2));
     zbtFree(tree);
     tree = zbtCreate(randomBelow(4) ? 0 : randomBelow(10000));
     zbtreeTestModelTake(0, modelLen);
@@ -431,11 +492,13 @@ static void zbtreeTestRunModel(long ops) {
             if (randomBelow(2) && kind != ANYTHING) zbtreeTestClearBoth();
         }
         zbtreeTestRandomStep(target);
+        zbtreeTestOpWalk();
         if (randomBelow(modelLen + 4) < 2) zbtreeTestVerifyAll();
         if (randomBelow(20000) == 0) opCopy();
         if (randomBelow(40000) == 0) opScan(target);
     }
     zbtreeTestVerifyAll();
+    zbtreeTestEndWalk(true);
     zbtFree(tree);
     zbtreeTestModelTake(0, modelLen);
 }
@@ -443,6 +506,7 @@ static void zbtreeTestRunModel(long ops) {
 static void zbtreeTestModel(void **state) {
     (void)state;
     zbtreeTestRunModel(zbtreeTestModelOps());
+    printf("walks: %u to the end, %u ended early\n", walksWhole, walksEnded);
 }
 
 /* The map keeps so few bits of a leaf's number that many leaves share them, as in trees of more than
@@ -454,6 +518,57 @@ static void testFewIds(void **state) {
         zbtreeTestRunModel(zbtreeTestModelOps() / 8);
     }
     zbtMapUseIdBits(24);
+}
+
+/* Many walks in a row are ended early, so that epochs come round; each whole one passes all the same. */
+static void testWalksEndedEarly(void **state) {
+    (void)state;
+    kind = FRACTIONS;
+    tree = zbtCreate(0);
+    while (modelLen < 3000) zbtreeTestOpInsert();
+    for (unsigned early = 120; early < 135; early++) {
+        for (unsigned i = 0; i < early; i++) {
+            zbtreeTestBeginWalk();
+            for (uint64_t steps = randomBelow(100) ? 0 : randomBelow(10); steps; steps--) {
+                zbtWalkStep(tree);
+                zbtreeTestOpUpdate();
+            }
+            zbtVerify(tree);
+            zbtreeTestEndWalk(false);
+        }
+        zbtreeTestBeginWalk();
+        zbtreeTestOpInsert();
+        opErase();
+        zbtreeTestEndWalk(true);
+    }
+    zbtFree(tree);
+    zbtreeTestModelTake(0, modelLen);
+}
+
+/* A whole set goes away while it is walked, all at once and one by one, and comes back. */
+static void testWalkOfRemoved(void **state) {
+    (void)state;
+    kind = REALS;
+    for (unsigned i = 0; i < 2 * SCORE_KINDS; i++) {
+        kind = i / 2;
+        tree = zbtCreate(randomBelow(2) * 5000);
+        while (modelLen < 3000) zbtreeTestOpInsert();
+        zbtreeTestBeginWalk();
+        for (uint64_t steps = randomBelow(30); steps && zbtWalkStep(tree); steps--) {
+        }
+        if (i % 2) {
+            while (modelLen) opErase();
+        } else {
+            tree = zbtEraseRange(tree, 0, modelLen);
+            zbtreeTestModelTake(0, modelLen);
+        }
+        zbtreeTestVerifyAll();
+        while (modelLen < randomBelow(3000)) zbtreeTestOpInsert();
+        zbtreeTestEndWalk(true);
+        zbtreeTestVerifyAll();
+        zbtFree(tree);
+        zbtreeTestModelTake(0, modelLen);
+    }
 }
 
 /* ---- How scores are stored ---- */
@@ -839,249 +954,7 @@ static void testUpperHalves(void **state) {
 }
 #endif
 
-/* ---- Benchmark: the same work for both indexes, each with its search for members ---- */
-
-struct zbtModelList {
-    zskiplist order;
-    hashtable members;
-};
-static struct str zbtreeTestNodeMember(const void *node) {
-    return zslGetNodeElement(node);
-}
-static const struct hashtableType listType = {.entryKey = zbtreeTestNodeMember};
-
-static void *listCreate(void) {
-    struct zbtModelList *s = zmallocAligned(64, sizeof *s);
-    zslInit(&s->order);
-    hashtableInit(&s->members, &listType);
-    return s;
-}
-static void *listInsert(void *s, struct str member, double score) {
-    struct zbtModelList *l = s;
-    uint64_t hash = hashBytes(member.ptr, member.len);
-    if (!hashtableFindHashed(&l->members, member, hash))
-        hashtableAddUnchecked(&l->members, zslInsert(&l->order, score, member), hash);
-    return s;
-}
-static double listScore(void *s, struct str member) {
-    return zslGetNodeScore(hashtableFind(&((struct zbtModelList *)s)->members, member));
-}
-static uint64_t listRank(void *s, struct str member) {
-    struct zbtModelList *l = s;
-    return zslGetRank(&l->order, hashtableFind(&l->members, member));
-}
-static double listAtRank(void *s, uint64_t rank) {
-    return zslGetNodeScore(zslGetByRank(&((struct zbtModelList *)s)->order, rank));
-}
-static double listSeek(void *s, double score) {
-    struct zscoreRange r = {score, INFINITY, false, false};
-    return zslGetNodeScore(zslFirstInScoreRange(&((struct zbtModelList *)s)->order, &r, NULL));
-}
-static double listWalk(void *s) {
-    double sum = 0;
-    for (zskiplistNode *n = zslGetFirst(&((struct zbtModelList *)s)->order); n; n = zslGetNext(n))
-        sum += zslGetNodeScore(n) + zslGetNodeElement(n).ptr[0];
-    return sum;
-}
-static void *listUpdate(void *s, struct str member, double score) {
-    struct zbtModelList *l = s;
-    zslUpdateScore(&l->order, hashtableFind(&l->members, member), score);
-    return s;
-}
-static void *listPop(void *s) {
-    struct zbtModelList *l = s;
-    zskiplistNode *n = zslGetFirst(&l->order);
-    struct str member = zslGetNodeElement(n);
-    hashtableRemoveEntry(&l->members, n, hashBytes(member.ptr, member.len));
-    zslDelete(&l->order, n);
-    return s;
-}
-static void *listErase(void *s, struct str member) {
-    struct zbtModelList *l = s;
-    uint64_t hash = hashBytes(member.ptr, member.len);
-    zskiplistNode *n = hashtableFindHashed(&l->members, member, hash);
-    hashtableRemoveEntry(&l->members, n, hash);
-    zslDelete(&l->order, n);
-    return s;
-}
-static void listFree(void *s) {
-    struct zbtModelList *l = s;
-    hashtableDestroy(&l->members);
-    zslClear(&l->order);
-    zfree(l);
-}
-
-static struct zbtPos treeFind(void *s, struct str member, uint64_t *hash) {
-    *hash = hashBytes(member.ptr, member.len);
-    return zbtFind(s, member, *hash);
-}
-static void *treeCreate(void) {
-    return zbtCreate(0);
-}
-static void *treeInsert(void *s, struct str member, double score) {
-    uint64_t hash;
-    return treeFind(s, member, &hash).leaf ? s : zbtInsert(s, score, member, hash);
-}
-static double treeScore(void *s, struct str member) {
-    uint64_t hash;
-    return zbtScore(treeFind(s, member, &hash));
-}
-static uint64_t treeRank(void *s, struct str member) {
-    uint64_t hash;
-    return zbtRank(s, treeFind(s, member, &hash));
-}
-static double treeAtRank(void *s, uint64_t rank) {
-    struct zbtPos p = {NULL, 0};
-    zbtAtRank(s, rank, &p);
-    return zbtScore(p);
-}
-static double treeSeek(void *s, double score) {
-    struct zscoreRange r = {score, INFINITY, false, false};
-    struct zbtPos p = {NULL, 0};
-    uint64_t rank_found;
-    zbtSeekScore(s, &r, false, &p, &rank_found);
-    return zbtScore(p);
-}
-static double treeWalk(void *s) {
-    double sum = 0;
-    struct zbtPos p = {NULL, 0};
-    for (bool more = zbtAtRank(s, 0, &p); more; more = zbtStep(&p, false))
-        sum += zbtScore(p) + zbtMember(p).ptr[0];
-    return sum;
-}
-static void *treeUpdate(void *s, struct str member, double score) {
-    uint64_t hash;
-    struct zbtPos p = treeFind(s, member, &hash);
-    return zbtScore(p) == score ? s : zbtUpdate(s, p, score, hash);
-}
-static void *treePop(void *s) {
-    struct zbtPos p = {NULL, 0};
-    zbtAtRank(s, 0, &p);
-    struct str member = zbtMember(p);
-    return zbtErase(s, p, hashBytes(member.ptr, member.len));
-}
-static void *treeErase(void *s, struct str member) {
-    uint64_t hash;
-    struct zbtPos p = treeFind(s, member, &hash);
-    return zbtErase(s, p, hash);
-}
-static void treeFree(void *s) {
-    zbtFree(s);
-}
-
-struct side {
-    const char *name;
-    void *(*create)(void);
-    void *(*insert)(void *s, struct str member, double score);
-    double (*score)(void *s, struct str member);
-    uint64_t (*rank)(void *s, struct str member);
-    double (*atRank)(void *s, uint64_t rank);
-    double (*seek)(void *s, double score);
-    double (*walk)(void *s);
-    void *(*update)(void *s, struct str member, double score);
-    void *(*pop)(void *s);
-    void *(*erase)(void *s, struct str member);
-    void (*free)(void *s);
-};
-static const struct side sides[2] = {
-    {"skiplist", listCreate, listInsert, listScore, listRank, listAtRank, listSeek, listWalk, listUpdate,
-     listPop, listErase, listFree},
-    {"btree", treeCreate, treeInsert, treeScore, treeRank, treeAtRank, treeSeek, treeWalk, treeUpdate,
-     treePop, treeErase, treeFree},
-};
-
-enum zbtTestWork {
-    IN_ORDER,
-    FREE,
-    AT_RANDOM,
-    SCORE,
-    RANK,
-    AT_RANK,
-    SEEK,
-    WALK,
-    UPDATE,
-    ERASE_HALF,
-    POP,
-    WORKS
-};
-static const char *const work_names[WORKS] = {
-    "insert in order", "free", "insert at random", "score",      "rank",         "by rank",
-    "first in range",  "walk", "update, far away", "erase half", "pop the first"};
-
-static double zbtreeTestNow(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-struct bench {
-    const struct side *side;
-    size_t sets, members, *order;
-    void **set;
-    double sink;
-};
-
-static void doWork(struct bench *b, enum zbtTestWork work, size_t k) {
-    char buf[32];
-    void **s = &b->set[k / b->members];
-    size_t m = k % b->members;
-    struct str member = zbtreeTestMemberName(buf, m);
-    switch (work) {
-    case IN_ORDER:
-    case AT_RANDOM: *s = b->side->insert(*s, member, (double)m); break;
-    case SCORE: b->sink += b->side->score(*s, member); break;
-    case RANK: b->sink += (double)b->side->rank(*s, member); break;
-    case AT_RANK: b->sink += b->side->atRank(*s, m); break;
-    case SEEK: b->sink += b->side->seek(*s, (double)m); break;
-    case UPDATE: *s = b->side->update(*s, member, (double)(k * 7919 % b->members)); break;
-    case ERASE_HALF:
-        if (m % 2) *s = b->side->erase(*s, member);
-        break;
-    case POP:
-        if (m % 2) *s = b->side->pop(*s);
-        break;
-    default: break;
-    }
-}
-
-static double timeWork(struct bench *b, enum zbtTestWork work) {
-    size_t total = b->sets * b->members;
-    double t = zbtreeTestNow();
-    if (work == IN_ORDER || work == POP)
-        for (size_t k = 0; k < total; k++) doWork(b, work, k);
-    else if (work == FREE)
-        for (size_t i = 0; i < b->sets; i++) b->side->free(b->set[i]), b->set[i] = b->side->create();
-    else if (work == WALK)
-        for (size_t i = 0; i < b->sets; i++) b->sink += b->side->walk(b->set[i]);
-    else
-        for (size_t i = 0; i < total; i++) doWork(b, work, b->order[i]);
-    return (zbtreeTestNow() - t) / (double)total;
-}
-
-static void zbtreeTestBench(size_t n_sets, size_t members) {
-    size_t total = n_sets * members;
-    double ns[2][WORKS], bytes[2][2];
-    size_t *order = shuffledUpTo(total);
-    for (int i = 0; i < 2; i++) {
-        struct bench b = {&sides[i], n_sets, members, order, zmalloc(n_sets * sizeof(void *)), 0};
-        size_t before = zmallocUsedMemory();
-        for (size_t k = 0; k < n_sets; k++) b.set[k] = b.side->create();
-        for (int w = 0; w < WORKS; w++) {
-            ns[i][w] = timeWork(&b, w);
-            if (w == IN_ORDER || w == AT_RANDOM)
-                bytes[i][w == AT_RANDOM] = (double)(zmallocUsedMemory() - before) / (double)total;
-        }
-        for (size_t k = 0; k < n_sets; k++) b.side->free(b.set[k]);
-        zfree(b.set);
-        if (b.sink == 42) printf(" ");
-    }
-    printf("%zu x %zu members                skiplist     btree\n", n_sets, members);
-    for (int w = 0; w < WORKS; w++) printf("  %-22s %10.1f %9.1f ns\n", work_names[w], ns[0][w], ns[1][w]);
-    for (int w = 0; w < 2; w++)
-        printf("  %-22s %10.1f %9.1f bytes per member\n", w ? "  at random" : "size in order", bytes[0][w],
-               bytes[1][w]);
-    zfree(order);
-}
+#include "ds/zbtree_bench.h"
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
@@ -1095,11 +968,12 @@ int main(int argc, char **argv) {
     zbtreeTestSeedFromEnv();
     makeUniverse();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testInstructions), cmocka_unit_test(testUpperHalves),
-        cmocka_unit_test(testPolicy),       cmocka_unit_test(zbtreeTestBytes),
-        cmocka_unit_test(zbtreeTestQueue),  cmocka_unit_test(testScanOrder),
-        cmocka_unit_test(zbtreeTestModel),  cmocka_unit_test(testFewIds),
-        cmocka_unit_test(zbtreeTestWidths),
+        cmocka_unit_test(testInstructions),  cmocka_unit_test(testUpperHalves),
+        cmocka_unit_test(testPolicy),        cmocka_unit_test(zbtreeTestBytes),
+        cmocka_unit_test(zbtreeTestQueue),   cmocka_unit_test(testScanOrder),
+        cmocka_unit_test(zbtreeTestModel),   cmocka_unit_test(testFewIds),
+        cmocka_unit_test(zbtreeTestWidths),  cmocka_unit_test(testWalksEndedEarly),
+        cmocka_unit_test(testWalkOfRemoved),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();

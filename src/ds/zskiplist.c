@@ -561,10 +561,18 @@ zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member) {
     return n;
 }
 
-zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
-    debugAssert(!zsl->tail || zslIsBeforeKey(zsl->tail, &(struct zslKey){score, member}));
-    zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
+zskiplistNode *zslNewNode(double score, struct str member) {
+    return zslNodeNew(zslRandomHeight(), score, member);
+}
+
+void zslAppendNode(zskiplist *zsl, zskiplistNode *n) {
+    debugAssert(!zsl->tail || zslIsBeforeKey(zsl->tail, &(struct zslKey){n->score, zslMemberOf(n)}));
     zslLinkAtTail(zsl, n);
+}
+
+zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
+    zskiplistNode *n = zslNewNode(score, member);
+    zslAppendNode(zsl, n);
     return n;
 }
 

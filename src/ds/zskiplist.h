@@ -102,6 +102,9 @@ zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member);
 /* The element must sort after the tail (O(1) amortized), or before the first element. */
 zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member);
 zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member);
+/* Makes a node that is in no list, and puts such a node into a list, where it must sort after the tail. */
+zskiplistNode *zslNewNode(double score, struct str member);
+void zslAppendNode(zskiplist *zsl, zskiplistNode *n);
 void zslDelete(zskiplist *zsl, zskiplistNode *n); /* unlinks and frees the node */
 /* Sets a new score; the node stays in place if the order allows, else it is unlinked and linked again at
  * the same address. */
