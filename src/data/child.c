@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* child.c - one forked child at a time, watched through a pipe.
+/* child.c - one child at a time: a process that is watched through a pipe, or a thread.
  *
  *     parent   report_fd <──── struct report ──── write_fd   child
  *              (an event of the loop)              every REPORT_INTERVAL_US, and at the end
  *
  * Only the child has the writing end, so the pipe ends when the child ends for whatever reason, and no timer
  * is needed to notice. The event only records this; the child is reaped before the loop sleeps, when no
- * command is running. */
+ * command is running.
+ *
+ * A thread reports through atomics, and wakes the loop at its end. */
 #define _GNU_SOURCE /* for pipe2, close_range */
 
 #include "data/child.h"
@@ -14,10 +16,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +31,7 @@
 #include "base/cpulist.h"
 #include "base/log.h"
 #include "base/log_signal.h"
+#include "base/thread.h"
 #include "base/zmalloc.h"
 #include "data/keyspace/db.h"
 #include "net/ae.h"
@@ -43,6 +49,7 @@
 #define COW_COST_FACTOR 100
 #define EXIT_QUIETLY    255 /* exit code after SIGUSR1 */
 #define HOOKS_MAX       8
+#define THREAD_WAIT_MS  10
 
 struct report { /* smaller than PIPE_BUF, so written and read as a whole */
     uint64_t keys, cow_bytes, cow_peak, sent;
@@ -56,12 +63,27 @@ static struct {
     pid_t pid;
     int report_fd;
     bool ended; /* the pipe has ended: the child must be reaped */
+    bool is_thread;
     childDone *done;
     void *priv;
     uint64_t keys_total;
     int64_t started_us;
     struct report last;
 } child = {.pid = -1, .report_fd = -1};
+
+/* The child as a thread. */
+static struct {
+    pthread_t id;
+    childMain *run;
+    void *priv;
+    const char *cpulist;
+    int code; /* its result, once it has ended */
+    atomic_bool cancelled, ended, almost_done;
+    _Atomic(uint64_t) keys;
+} worker;
+static _Thread_local bool in_thread;
+void (*child_feed)(void);
+void (*child_stop_feeding)(void);
 
 static sds bgsave_cpulist, aof_rewrite_cpulist; /* NULL: any processor */
 
@@ -75,19 +97,20 @@ static struct {                 /* state in a child */
 } self;
 
 static uint64_t last_cow[CHILD_KINDS], forks;
+static bool last_was_thread[CHILD_KINDS];
 static int64_t last_seconds[CHILD_KINDS] = {[CHILD_RDB] = -1, [CHILD_AOF] = -1};
 static int64_t last_fork_us;
 static void (*hooks[HOOKS_MAX])(enum childKind kind);
 static int hook_count;
 
 enum childKind childRunning(void) {
-    return child.kind;
+    return child.kind == CHILD_PROBE ? CHILD_NONE : child.kind;
 }
 pid_t childPid(void) {
-    return child.pid;
+    return child.kind == CHILD_PROBE ? -1 : child.pid;
 }
 int64_t childSeconds(void) {
-    return child.kind == CHILD_NONE ? -1 : (monotonicUs() - child.started_us) / 1000000;
+    return childRunning() == CHILD_NONE ? -1 : (monotonicUs() - child.started_us) / 1000000;
 }
 int64_t childLastSeconds(enum childKind kind) {
     serverAssert(kind > CHILD_NONE && kind < CHILD_KINDS);
@@ -99,6 +122,18 @@ uint64_t childLastCow(enum childKind kind) {
 }
 bool childIs(void) {
     return own_kind != CHILD_NONE;
+}
+bool childLastWasThread(enum childKind kind) {
+    return last_was_thread[kind];
+}
+bool childIsThread(void) {
+    return child.is_thread;
+}
+bool childInThread(void) {
+    return in_thread;
+}
+bool childIsCancelled(void) {
+    return in_thread && atomic_load_explicit(&worker.cancelled, memory_order_relaxed);
 }
 
 void childOnFork(void (*fn)(enum childKind kind)) {
@@ -154,6 +189,7 @@ void childNeedsParent(void) {
 }
 
 void childProgress(uint64_t keys) {
+    if (in_thread) atomic_store_explicit(&worker.keys, keys, memory_order_relaxed);
     if (!childIs()) return;
     int64_t now_us = monotonicUs();
     if (now_us < self.next_report_us) return;
@@ -164,6 +200,7 @@ void childProgress(uint64_t keys) {
 }
 
 void childAlmostDone(void) {
+    if (in_thread) atomic_store(&worker.almost_done, true);
     if (!childIs()) return;
     self.report.almost_done = true;
     childSendReport();
@@ -192,7 +229,8 @@ static const char *childKindName(enum childKind kind) {
     static const char *const names[CHILD_KINDS] = {[CHILD_RDB] = "RDB",
                                                    [CHILD_AOF] = "AOF rewrite",
                                                    [CHILD_SLOTS] = "Slot migration",
-                                                   [CHILD_MODULE] = "Module fork"};
+                                                   [CHILD_MODULE] = "Module fork",
+                                                   [CHILD_PROBE] = "Probe"};
     return names[kind];
 }
 
@@ -294,6 +332,7 @@ static void childReadReports(void) {
 }
 
 bool childIsAlmostDone(void) {
+    if (child.is_thread) return atomic_load(&worker.almost_done);
     if (child.kind != CHILD_NONE && !child.ended) childReadReports();
     return child.last.almost_done;
 }
@@ -303,22 +342,100 @@ static void childOnReport(struct aeEventLoop *el, int fd, void *data, int mask) 
     childReadReports();
 }
 
-/* `status` is from waitpid. The slot is free before `done` runs, so that `done` may start the next child. */
+static uint64_t childCountKeys(void) {
+    uint64_t n = 0;
+    for (int i = 0; i < dbCount(); i++) n += keyspaceSize(&dbs[i].keyspace);
+    return n;
+}
+
+/* The slot is free before `done` runs, so that `done` may start the next child. */
+static void childCallDone(int code, int sig) {
+    last_seconds[child.kind] = childSeconds();
+    last_was_thread[child.kind] = child.is_thread;
+    childDone *done = child.done;
+    void *priv = child.priv;
+    child.kind = CHILD_NONE;
+    child.is_thread = false;
+    child.pid = child.report_fd = -1;
+    done(sig ? 1 : code, sig, priv);
+}
+
+/* ---- A thread ---- */
+
+static void *childThreadMain(void *arg) {
+    (void)arg;
+    prctl(PR_SET_NAME, "snapshot");
+    cpulistApply(worker.cpulist);
+    zmallocThreadStart();
+    in_thread = true;
+    worker.code = worker.run(worker.priv);
+    zmallocThreadExit();
+    atomic_store(&worker.ended, true);
+    aeWakeup(server_el);
+    return NULL;
+}
+
+static void childFinishThread(void) {
+    pthread_join(worker.id, NULL);
+    child.last.keys = 0;
+    if (child.kind == CHILD_RDB || child.kind == CHILD_AOF) last_cow[child.kind] = 0;
+    childCallDone(worker.code, worker.code && atomic_load(&worker.cancelled) ? SIGUSR1 : 0);
+}
+
+/* The thread may need what the main thread would give it in its next turns. */
+static void childWaitThread(void) {
+    while (!atomic_load(&worker.ended)) {
+        if (child_feed && !atomic_load(&worker.cancelled)) child_feed();
+        if (!atomic_load(&worker.ended)) aeWaitForEvent(server_el, THREAD_WAIT_MS);
+    }
+    childFinishThread();
+}
+
+bool childStartThread(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err) {
+    serverAssert(kind > CHILD_NONE && kind < CHILD_KINDS && run && done);
+    childEndProbe();
+    if (child.kind != CHILD_NONE) {
+        *err = "another child process is active";
+        return false;
+    }
+    worker.run = run;
+    worker.priv = priv;
+    worker.cpulist = kind == CHILD_RDB ? bgsave_cpulist : aof_rewrite_cpulist;
+    atomic_store(&worker.cancelled, false);
+    atomic_store(&worker.ended, false);
+    atomic_store(&worker.almost_done, false);
+    atomic_store(&worker.keys, 0);
+    int problem = threadCreate(&worker.id, childThreadMain, NULL);
+    if (problem) {
+        *err = strerror(problem);
+        return false;
+    }
+    child.kind = kind;
+    child.is_thread = true;
+    child.pid = getpid();
+    child.report_fd = -1;
+    child.ended = false;
+    child.done = done;
+    child.priv = priv;
+    child.keys_total = childCountKeys();
+    child.last = (struct report){0};
+    child.started_us = monotonicUs();
+    return true;
+}
+
+/* ---- A process ---- */
+
+/* `status` is from waitpid. */
 static void childFinish(int status) {
     if (!child.ended) childReadReports();
     if (!child.ended) aeDeleteFileEvent(server_el, child.report_fd, AE_READABLE);
     close(child.report_fd);
     if (child.last.cow_at_us) last_cow[child.kind] = child.last.cow_bytes;
-    last_seconds[child.kind] = childSeconds();
-    childDone *done = child.done;
-    void *priv = child.priv;
-    child.kind = CHILD_NONE;
-    child.pid = child.report_fd = -1;
     hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
     int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
     if (code == EXIT_QUIETLY) sig = SIGUSR1;
-    done(sig ? 1 : code, sig, priv);
+    childCallDone(code, sig);
     serverEvent(SERVER_FORK, EVENT_ENDED, NULL);
 }
 
@@ -326,6 +443,10 @@ static void childFinish(int status) {
  * left. */
 static void childReap(void) {
     int status;
+    if (child.is_thread) {
+        if (atomic_load(&worker.ended)) childFinishThread();
+        return;
+    }
     if (!child.ended || child.kind == CHILD_NONE) return;
     pid_t got = waitpid(child.pid, &status, 0);
     if (got == child.pid) childFinish(status);
@@ -338,6 +459,10 @@ static void childReap(void) {
 
 void childWait(void) {
     if (child.kind == CHILD_NONE) return;
+    if (child.is_thread) {
+        childWaitThread();
+        return;
+    }
     int status = 1 << 8;
     while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -346,6 +471,11 @@ void childWait(void) {
 
 void childStop(void) {
     if (child.kind == CHILD_NONE) return;
+    if (child.is_thread) {
+        atomic_store(&worker.cancelled, true);
+        if (child_stop_feeding) child_stop_feeding();
+        return;
+    }
     serverLog(LL_NOTICE, "Killing running %s child: %ld", childKindName(child.kind), (long)child.pid);
     kill(child.pid, SIGUSR1);
     kill(child.pid, SIGCONT); /* the child may have been stopped */
@@ -356,10 +486,8 @@ void childKill(void) {
     childWait();
 }
 
-static uint64_t childCountKeys(void) {
-    uint64_t n = 0;
-    for (int i = 0; i < dbCount(); i++) n += keyspaceSize(&dbs[i].keyspace);
-    return n;
+void childEndProbe(void) {
+    if (child.kind == CHILD_PROBE) childKill();
 }
 
 /* Opens a pipe whose reading end the loop watches. Returns false with errno. */
@@ -377,6 +505,7 @@ static bool childOpenPipe(int fds[2]) {
 static pid_t childForkProcess(enum childKind kind, childDone *done, void *priv, const int *keep,
                               int keep_count, const char **err) {
     int fds[2];
+    childEndProbe();
     if (child.kind != CHILD_NONE) {
         *err = "another child process is active";
         return -1;
@@ -440,8 +569,11 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
 /* ---- INFO ---- */
 
 static sds childPersistenceInfo(sds s) {
-    bool alive = child.kind != CHILD_NONE;
-    if (alive && !child.ended) childReadReports();
+    bool alive = childRunning() != CHILD_NONE;
+    if (child.is_thread)
+        child.last.keys = atomic_load_explicit(&worker.keys, memory_order_relaxed);
+    else if (alive && !child.ended)
+        childReadReports();
     struct report r = alive ? child.last : (struct report){0};
     int64_t age_s = r.cow_at_us ? (monotonicUs() - r.cow_at_us) / 1000000 : 0;
     uint64_t total = alive ? child.keys_total : 0;

@@ -15,7 +15,7 @@
 
 struct connection;
 
-enum childKind { CHILD_NONE, CHILD_RDB, CHILD_AOF, CHILD_SLOTS, CHILD_MODULE, CHILD_KINDS };
+enum childKind { CHILD_NONE, CHILD_RDB, CHILD_AOF, CHILD_SLOTS, CHILD_MODULE, CHILD_PROBE, CHILD_KINDS };
 
 /* Does the child's work. Its result is the process's exit code: 0 is success. */
 typedef int childMain(void *priv);
@@ -26,6 +26,15 @@ typedef void childDone(int exit_code, int signal, void *priv);
 /* Starts a child. False: it was not started, and *err says why (another child lives, fork failed). `done` is
  * called later, before the loop sleeps, when the loop has seen the end of the child. */
 bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err);
+/* Starts a child that is a thread of this process (data/forkless/): `run` runs in it, and `done` is called as
+ * for a process, with signal SIGUSR1 after childStop. */
+bool childStartThread(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err);
+/* Set by data/forkless/: gives the thread more to do while childWait waits for it; and makes it end, whatever
+ * it waits for. */
+extern void (*child_feed)(void), (*child_stop_feeding)(void);
+bool childIsThread(void);    /* whether the running child is a thread */
+bool childInThread(void);    /* whether this is its thread; childIs() is false there */
+bool childIsCancelled(void); /* in the thread: it should end soon, as childStop was called */
 /* Starts a child like childStart; the `keep_count` descriptors in `keep` stay open in it. */
 bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
                     int keep_count, const char **err);
@@ -36,6 +45,9 @@ void childExit(int code) __attribute__((noreturn));
 /* In the child: reports at once which share of the work is done, 0 to 1; a negative share means unknown. */
 void childReportShare(double share);
 enum childKind childRunning(void);
+/* Ends a child of the kind CHILD_PROBE and calls its done. Such a child, a thread for tests, is not seen: it
+ * counts as none, and ends whenever another child starts. */
+void childEndProbe(void);
 pid_t childPid(void); /* -1: none */
 void childKill(void); /* waits for its end; calls done with the signal */
 void childStop(void); /* does not wait; done is called later */
@@ -61,6 +73,7 @@ void childNeedsParent(void);
  * or was, none. */
 int64_t childSeconds(void);
 int64_t childLastSeconds(enum childKind kind);
+bool childLastWasThread(enum childKind kind); /* whether the last child of a kind was a thread */
 /* Bytes that the last child of a kind has had to copy. */
 uint64_t childLastCow(enum childKind kind);
 /* Registers a function that runs first in each child: to set the process's title, or to stop what must

@@ -19,7 +19,18 @@ static flushSink *flush_sinks[SINKS_MAX];
 static int modified_count, event_count, flush_count;
 static modifiedSink *marker;
 
+/* A removal is right by itself: it goes through the keyspace (keyspace.h). */
+void keyAssertSavedNow(const struct db *db, struct str key) {
+    if (!db->keyspace.walk) return;
+    uint64_t hash = keyHash(key);
+    const struct object *o = keyspaceFind((struct keyspace *)&db->keyspace, key, hash);
+    if (o && !keyspaceWalkHasSaved(db->keyspace.walk, hash, o))
+        serverPanic("the key '%.*s' of database %d changes, but the running snapshot has not saved it",
+                    (int)key.len, key.ptr, db->id);
+}
+
 static inline void notifyModified(struct client *c, struct db *db, struct str key) {
+    keyAssertSaved(db, key);
     if (c) {
         keyUsed(db, key, KEY_USE_CHANGE);
         keyUsed(db, key, KEY_USE_NOTIFY);
@@ -68,6 +79,7 @@ bool notifyHasSubscribers(bool events) {
 
 void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes) {
     keyUsed(db, key, KEY_USE_CHANGE);
+    keyAssertSaved(db, key);
     if (marker && changes) marker(NULL, db, key);
     if (event) keyEvent(class, event, key, db);
     dbstats.dirty += changes;

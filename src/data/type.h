@@ -13,6 +13,7 @@ struct keyspace;
 struct rioWriter;
 struct rdbReader;
 struct defragCursor;
+struct valueParts;
 
 #define OBJ_TYPES_MAX 16
 
@@ -121,6 +122,9 @@ struct objectType {
     /* Writes the commands that create the value under this key again (data/rdb/rewrite.h), without its
      * expiry. */
     void (*rewrite)(struct rioWriter *w, struct str key, const struct object *o);
+    /* How a snapshot without a fork saves this value in parts if it is large (data/forkless/large_value.h).
+     * NULL, or the hook is NULL: it is saved as a whole, however large. */
+    const struct valueParts *(*parts)(const struct object *o);
 };
 
 extern const struct objectType *objectTypes[OBJ_TYPES_MAX];

@@ -169,6 +169,7 @@ static sds memoryFiguresInfo(sds s) {
     s = infoField(s, "mem_clients_normal:%zu", f.clients);
     s = infoField(s, "mem_cluster_links:%zu", f.parts[MEMORY_CLUSTER_LINKS]);
     s = infoField(s, "mem_aof_buffer:%zu", f.parts[MEMORY_AOF_BUFFER]);
+    s = infoField(s, "mem_snapshot_buffer:%zu", f.parts[MEMORY_SNAPSHOT]);
     /* Resizing is finished one piece of a table at a time. */
     s = infoField(s, "mem_overhead_db_hashtable_rehashing:0");
     return infoField(s, "mem_allocator:%s", zmallocName());
@@ -223,6 +224,7 @@ static int64_t memoryStatParts(struct client *c, const struct memoryFigures *f) 
            memoryStatCount(c, "cluster.slot_import", (int64_t)f->parts[MEMORY_SLOT_IMPORT]) +
            memoryStatCount(c, "cluster.slot_export", (int64_t)f->parts[MEMORY_SLOT_EXPORT]) +
            memoryStatCount(c, "aof.buffer", (int64_t)f->parts[MEMORY_AOF_BUFFER]) +
+           memoryStatCount(c, "snapshot.buffer", (int64_t)f->parts[MEMORY_SNAPSHOT]) +
            memoryStatCount(c, "lua.caches", (int64_t)f->parts[MEMORY_LUA_CACHES]) +
            memoryStatCount(c, "functions.caches", (int64_t)f->parts[MEMORY_FUNCTION_CACHES]);
 }

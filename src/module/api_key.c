@@ -49,9 +49,16 @@ int vmKeyExists(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *keyname)
 
 /* ---- Opening and closing ---- */
 
+static unsigned open_for_writing;
+
+bool moduleKeyAnyWritable(void) {
+    return open_for_writing != 0;
+}
+
 struct object *moduleKeyObject(const struct ValkeyModuleKey *key) {
     struct object *o = dbFind(key->db, moduleKeyName(key));
     bool hidden = o && objectIsExpired(o) && !dbSeesExpired() && !(key->mode & MODULE_KEY_EXPIRED_TOO);
+    if (o && moduleKeyIsWritable(key)) keyspaceObjectWillChange(&key->db->keyspace, o);
     return hidden ? NULL : o;
 }
 
@@ -87,6 +94,7 @@ struct ValkeyModuleKey *vmOpenKey(struct ValkeyModuleCtx *ctx, struct ValkeyModu
     moduleKeyInit(key, c->db, keyname, (unsigned)mode);
     key->ctx = ctx;
     key->client = c;
+    open_for_writing += (key->mode & VALKEYMODULE_WRITE) != 0;
     contextAutoAdd(ctx, AUTO_KEY, key);
     return key;
 }
@@ -101,6 +109,7 @@ void moduleKeyEndWalk(struct ValkeyModuleKey *key) {
 static void apiKeyCloseKey(void *what) {
     struct ValkeyModuleKey *key = what;
     moduleKeyEndWalk(key);
+    open_for_writing -= (key->mode & VALKEYMODULE_WRITE) != 0;
     bool implicit = !key->ctx || !key->ctx->module ||
                     !(key->ctx->module->options & VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
     if (key->mode & VALKEYMODULE_WRITE) {
@@ -218,6 +227,8 @@ int vmSetExpire(struct ValkeyModuleKey *key, mstime_t expire) {
 
 int vmSignalModifiedKey(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *keyname) {
     struct client *c = contextClient(ctx);
+    struct object *o = dbFind(c->db, stringText(keyname)); /* which need not be open */
+    if (o) keyspaceObjectWillChange(&c->db->keyspace, o);
     keyChanged(c, c->db, stringText(keyname), NOTIFY_MODULE, NULL, 0);
     return VALKEYMODULE_OK;
 }
@@ -271,8 +282,11 @@ char *vmStringDMA(struct ValkeyModuleKey *key, size_t *len, int mode) {
     *len = 0;
     if (!key || (o && o->type != OBJ_STRING)) return NULL;
     if (!o) return none;
-    if ((mode & VALKEYMODULE_WRITE && moduleKeyIsWritable(key)) || stringIsInt(o, &number))
+    if ((mode & VALKEYMODULE_WRITE && moduleKeyIsWritable(key)) || stringIsInt(o, &number)) {
+        keyspaceObjectWillChange(&key->db->keyspace, o);
+        stringWillChange(o, 0, SIZE_MAX);
         return stringForWrite(key->db, moduleKeyName(key), o, 0, len);
+    }
     struct str text = objectHasPtr(o) ? sdsview(stringSds(o)) : objectEmbedded(o);
     *len = text.len;
     return (char *)text.ptr;

@@ -18,10 +18,12 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
+#include "data/forkless/forkless.h"
 #include "data/rdb/rdb.h"
 #include "data/rdb/rdb_dataset.h"
 #include "data/rdb/rewrite.h"
 #include "module/module_call_format.h"
+#include "module/module_key.h"
 #include "module/module_type.h"
 #include "module/parts.h"
 
@@ -323,6 +325,24 @@ static const char *moduleIoWhyViaDisk(bool beside) {
     return NULL;
 }
 
+/* ---- Snapshots without a fork ---- */
+
+/* A thread would call the methods of a type beside the commands of its module, so no type takes part. */
+static const char *moduleIoAgainstForkless(void) {
+    static char reason[128]; /* names of types and modules that are longer are cut */
+    const char *why = "has data types", *name = NULL;
+    if (module_types) name = module_types->module->name;
+    for (const struct module *m = modules; m && !name; m = m->next) {
+        bool built_in = !m->file;
+        if (built_in || m->options & VALKEYMODULE_OPTIONS_HANDLE_FORKLESS) continue;
+        name = m->name;
+        why = "does not support it";
+    }
+    if (!name) return moduleKeyAnyWritable() ? "a module has opened a key for writing" : NULL;
+    snprintf(reason, sizeof reason, "the module %s %s", name, why);
+    return reason;
+}
+
 /* ---- Commands ---- */
 
 static void moduleIoFailEmit(struct ValkeyModuleIO *io, const char *what, const char *cmdname,
@@ -417,4 +437,5 @@ void moduleIoInit(void) {
     rdb_modules.loadAside = moduleIoLoadAux;
     rdb_modules.saveAside = moduleIoSaveAux;
     rdb_modules.wantDisk = moduleIoWhyViaDisk;
+    forkless_module_veto = moduleIoAgainstForkless;
 }

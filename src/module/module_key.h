@@ -56,6 +56,8 @@ void moduleKeyEndWalk(struct ValkeyModuleKey *key);
 /* Checks the key before an operation and sets errno: EINVAL if key is NULL, ENOTSUP if it has another type
  * or, without absent_ok, is empty, EBADF if it is not open in `mode`. */
 bool moduleKeyCheck(struct ValkeyModuleKey *key, int type, unsigned mode, bool absent_ok);
+/* Whether any key is open for writing: its value may change without a further look-up. */
+bool moduleKeyAnyWritable(void);
 /* Initializes a key for a callback without a module's context. Retains the name. To be
  * ended with moduleKeyFree. */
 void moduleKeyInit(struct ValkeyModuleKey *key, struct db *db, struct ValkeyModuleString *name,

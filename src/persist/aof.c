@@ -516,7 +516,7 @@ static void aofCreateBase(void) {
     sds path = aofPath(aof_dir, name);
     serverLog(LL_NOTICE, "No AOF base file exists yet; the server writes %s", name);
     serverEvent(SERVER_PERSISTENCE, EVENT_AOF_AT_ONCE, NULL);
-    bool ok = aofRewriteFile(path, NULL);
+    bool ok = aofRewriteFile(path);
     serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     if (!ok) exit(1);
     struct stat st;

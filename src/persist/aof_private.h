@@ -67,8 +67,8 @@ enum aofLoaded aofLoad(void);
 
 /* ---- aof_rewrite.c ---- */
 bool aofRewriteStart(const char **err);
-bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)); /* writes a base; false: logged */
-void aofRewriteCancel(void);                                            /* kills a running rewrite */
+bool aofRewriteFile(const char *path); /* writes a base; false: logged */
+void aofRewriteCancel(void);           /* kills a running rewrite */
 void aofRewriteInit(void);
 sds aofRewriteInfo(sds s);
 void aofDeleteHistory(void);

@@ -2,8 +2,8 @@
 /* aof_rewrite.c - replaces the append-only file by a shorter one with the same effect. Part of aof_private.h.
  *
  *     before          base.1  incr.1
- *     at the start    base.1  incr.1  incr.2    incr.2 is new and written to from now on; the child writes
- *                                               temp-rewriteaof-bg-*.aof
+ *     at the start    base.1  incr.1  incr.2    incr.2 is new and written to from now on; the child
+ *                                               or the thread writes temp-rewriteaof-bg-*.aof
  *     at the end      base.2          incr.2    one manifest puts base.2 into use; base.1 and incr.1 become
  *                                               history and are deleted
  *
@@ -27,6 +27,7 @@
 #include "client/reply.h"
 #include "command/propagate.h"
 #include "data/child.h"
+#include "data/forkless/forkless.h"
 #include "data/keyspace/db.h"
 #include "data/rdb/rdb_dataset.h"
 #include "data/rdb/rewrite.h"
@@ -51,8 +52,22 @@ static int64_t started_s, last_s = -1;
 static bool last_failed;
 static uint64_t rewrites, consecutive_failures;
 static int64_t wait_minutes, wait_until_s;
-static pid_t child_pid;
-static int64_t first_kept_seq; /* the increment with which the running rewrite began */
+
+/* How a base is written. The child reads it, so it holds copies of what CONFIG SET may change. */
+struct aofBasePlan {
+    sds folder;                    /* absolute */
+    bool rdb;                      /* the form: RDB, or commands */
+    struct rdbSaveOptions options; /* of RDB; progress: of both forms */
+    uint64_t sync_bytes;
+};
+
+/* The running rewrite, or the last. */
+static struct aofRewrite {
+    struct aofBasePlan plan;
+    bool thread;            /* the child is a thread */
+    pid_t pid;              /* in the names of its files: the child's, or for a thread the server's */
+    int64_t first_kept_seq; /* the increment with which it began */
+} rewrite;
 
 /* ---- The base, in a child ---- */
 
@@ -63,36 +78,40 @@ static void aofRewriteWriteTimestamp(struct rioWriter *w) {
     sdsfree(line);
 }
 
-static bool aofRewriteWriteCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) {
-    uint64_t keys = 0;
+/* Writes what comes before the keys. */
+static void aofRewriteWriteHead(struct rioWriter *w) {
     int count;
     aofRewriteWriteTimestamp(w);
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) {
         if (sections[i]->rewrite) sections[i]->rewrite(w);
     }
+}
+
+static void aofRewriteWriteKeys(struct rioWriter *w, void (*progress)(uint64_t keys)) {
+    uint64_t keys = 0;
     for (int i = 0; i < dbCount() && !w->error; i++) {
         struct db *db = dbGet(i);
         if (!keyspaceSize(&db->keyspace)) continue;
-        rewriteCommand(w, 2);
-        rewriteWord(w, "SELECT");
-        rewriteArgInt(w, i);
+        rewriteSelectDb(w, i);
         struct keyspaceIterator it;
         keyspaceIteratorInit(&it, &db->keyspace, SLOTS_ALL);
         for (struct object *o; !w->error && (o = keyspaceIteratorNext(&it));) {
-            struct str key = objectKey(o);
-            objectTypeOf(o)->rewrite(w, key, o);
-            if (objectHasExpire(o)) {
-                rewriteCommand(w, 3);
-                rewriteWord(w, "PEXPIREAT");
-                rewriteArg(w, key);
-                rewriteArgInt(w, objectExpire(o));
-            }
+            rewriteKey(w, o);
             if (++keys % PROGRESS_KEYS == 0 && progress) progress(keys);
         }
         keyspaceIteratorStop(&it);
     }
     if (progress) progress(keys);
+}
+
+static bool aofRewriteWriteCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) {
+    if (childInThread()) {
+        if (!forklessWriteAll(w, progress)) return false;
+    } else {
+        aofRewriteWriteHead(w);
+        aofRewriteWriteKeys(w, progress);
+    }
     return rioFlush(w);
 }
 
@@ -101,40 +120,66 @@ static const char *aofRewriteFileName(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
-    serverAssert(*path);
-    sds temp = sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-%d.aof", aof_dir, (int)getpid());
-    struct rioFile file = {.sync_bytes = aof_rewrite_incremental_fsync ? SYNC_BYTES : 0};
-    file.fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file.fd < 0) {
+static struct aofBasePlan aofRewriteMakePlan(void (*progress)(uint64_t keys)) {
+    struct aofBasePlan plan = {.folder = fileAbsolutePath(aof_dir),
+                               .rdb = aof_use_rdb_preamble,
+                               .options = rdbFileOptions(),
+                               .sync_bytes = aof_rewrite_incremental_fsync ? SYNC_BYTES : 0};
+    plan.options.aof_base = true;
+    plan.options.progress = progress;
+    return plan;
+}
+
+/* Writes a base to this open file and closes it. Returns 0 or an errno. */
+static int aofRewriteWriteFile(int fd, const struct aofBasePlan *plan) {
+    struct rioFile file = {.fd = fd, .sync_bytes = plan->sync_bytes};
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkFile, &file);
+    bool ok =
+        plan->rdb ? rdbSaveStream(&w, &plan->options) : aofRewriteWriteCommands(&w, plan->options.progress);
+    int code = w.error;
+    serverAssert(ok == !code); /* a failure has a reason */
+    rioWriterFree(&w);
+    if (ok && fsync(fd) != 0) code = errno;
+    if (close(fd) != 0 && !code) code = errno;
+    return code;
+}
+
+/* Writes a base under another name, which it gets when it is complete. False: logged. */
+static bool aofRewriteWriteBase(const char *path, const struct aofBasePlan *plan) {
+    sds temp =
+        sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-%d.aof", plan->folder, (int)getpid());
+    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) {
         serverLog(LL_WARNING, "Opening the temporary file of the AOF rewrite failed: %s", strerror(errno));
         sdsfree(temp);
         return false;
     }
-    struct rioWriter w;
-    rioWriterInit(&w, rioSinkFile, &file);
-    struct rdbSaveOptions options = rdbFileOptions();
-    options.aof_base = true;
-    options.progress = progress;
-    bool ok = aof_use_rdb_preamble ? rdbSaveStream(&w, &options) : aofRewriteWriteCommands(&w, progress);
-    int code = w.error;
-    rioWriterFree(&w);
-    if (ok && fsync(file.fd) != 0) ok = false, code = errno;
-    if (close(file.fd) != 0 && ok) ok = false, code = errno;
-    if (ok && rename(temp, path) != 0) ok = false, code = errno;
-    if (!ok) {
-        serverLog(LL_WARNING, "Writing the new AOF base file failed: %s", rdbSaveErrorText(code));
+    int code = aofRewriteWriteFile(fd, plan);
+    if (!code && rename(temp, path) != 0) code = errno;
+    if (code) {
+        if (!childIsCancelled())
+            serverLog(LL_WARNING, "Writing the new AOF base file failed: %s", rdbSaveErrorText(code));
         unlink(temp);
-    } else if (!fileSyncFolder(aof_dir)) {
-        serverLog(LL_WARNING, "fsync of the append-only directory %s failed: %s", aof_dir, strerror(errno));
-        ok = false;
+    } else if (!fileSyncFolder(plan->folder)) {
+        code = errno;
+        serverLog(LL_WARNING, "fsync of the append-only directory %s failed: %s", plan->folder,
+                  strerror(code));
     }
     sdsfree(temp);
+    return !code;
+}
+
+bool aofRewriteFile(const char *path) {
+    serverAssert(*path);
+    struct aofBasePlan plan = aofRewriteMakePlan(NULL);
+    bool ok = aofRewriteWriteBase(path, &plan);
+    sdsfree(plan.folder);
     return ok;
 }
 
-static sds aofRewriteChildFile(pid_t pid) {
-    return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-bg-%d.aof", aof_dir, (int)pid);
+static sds aofRewriteChildFile(const struct aofRewrite *r, pid_t pid) {
+    return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-bg-%d.aof", r->plan.folder, (int)pid);
 }
 
 /* Returns whether this is temp-rewriteaof-[bg-]<pid>.aof, or a file that would have replaced the
@@ -166,12 +211,14 @@ void aofDeleteTemporaryFiles(void) {
     closedir(dir);
 }
 
+/* Modules are told on the main thread, if the child is a thread. */
 static int aofRewriteChildRun(void *priv) {
-    (void)priv;
-    sds path = aofRewriteChildFile(getpid());
-    serverEvent(SERVER_PERSISTENCE, EVENT_AOF, NULL);
-    bool ok = aofRewriteFile(path, childProgress);
-    serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
+    const struct aofRewrite *r = priv;
+    sds path = aofRewriteChildFile(r, getpid());
+    bool report = !childInThread();
+    if (report) serverEvent(SERVER_PERSISTENCE, EVENT_AOF, NULL);
+    bool ok = aofRewriteWriteBase(path, &r->plan);
+    if (report) serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     if (ok)
         serverLog(LL_NOTICE, "The AOF rewrite has written its temporary base file %s",
                   aofRewriteFileName(path));
@@ -232,16 +279,16 @@ static uint64_t aofRewriteFileSize(const char *name) {
 }
 
 /* Makes the child's file the base, and what it replaces history. */
-static bool aofRewriteInstall(pid_t pid) {
+static bool aofRewriteInstall(void) {
     serverAssert(aof.state == AOF_OFF || aof.fd >= 0);
     /* Switching on or off meanwhile would have started another child, or killed this one. */
-    serverAssert((aof.state == AOF_ON) == (first_kept_seq < INT64_MAX));
+    serverAssert((aof.state == AOF_ON) == (rewrite.first_kept_seq < INT64_MAX));
     struct aofManifest now = aofManifestCopy(&aof.manifest);
     int64_t seq = aofManifestNextSeq(&now, 'b');
-    sds base = aofFileName(seq, 'b', aof_use_rdb_preamble);
-    sds from = aofRewriteChildFile(pid), to = aofPath(aof_dir, base);
+    sds base = aofFileName(seq, 'b', rewrite.plan.rdb);
+    sds from = aofRewriteChildFile(&rewrite, rewrite.pid), to = aofPath(aof_dir, base);
     sds incr_from = NULL, incr_to = NULL;
-    aofManifestRetire(&now, aof.state == AOF_WAITING ? INT64_MAX : first_kept_seq);
+    aofManifestRetire(&now, aof.state == AOF_WAITING ? INT64_MAX : rewrite.first_kept_seq);
     if (aof.state == AOF_WAITING) {
         int64_t incr_seq = aofManifestNextSeq(&now, 'i');
         sds incr = aofFileName(incr_seq, 'i', false);
@@ -290,41 +337,51 @@ static bool aofRewriteInstall(pid_t pid) {
     return ok;
 }
 
+/* The child has written a base. Returns whether it is in use. */
+static bool aofRewriteComplete(void) {
+    int64_t begin = monotonicUs();
+    serverLog(LL_NOTICE, "The AOF rewrite has been written without an error");
+    bool ok = aofRewriteInstall();
+    if (ok) {
+        serverLog(LL_NOTICE, "AOF rewrite complete: the new files are in use");
+        if (aof.state == AOF_WAITING) aof.state = AOF_ON;
+        aofDeleteHistory();
+    }
+    serverLog(LL_VERBOSE, "Taking over the rewritten AOF took %lld us", (long long)(monotonicUs() - begin));
+    aofRewriteNoteOutcome(!ok);
+    return ok;
+}
+
+/* The server itself ends its children with SIGUSR1, which is no error. */
+static void aofRewriteNoteChildKilled(int signal) {
+    if (rewrite.thread)
+        serverLog(LL_WARNING, "The AOF rewrite was ended before it was complete");
+    else
+        serverLog(LL_WARNING, "The AOF rewrite was ended by signal %d", signal);
+    if (signal != SIGUSR1) aofRewriteNoteOutcome(true);
+}
+
 static void aofRewriteOnChildEnd(int exit_code, int signal, void *priv) {
-    (void)priv;
-    serverAssert(child_pid > 0 && started_s);
-    pid_t pid = child_pid;
+    serverAssert(priv == &rewrite && started_s);
+    bool written = !signal && exit_code == 0, ok = false;
     last_s = time(NULL) - started_s;
     started_s = 0;
-    bool ok = false;
-    if (!signal && exit_code == 0) {
-        int64_t begin = monotonicUs();
-        serverLog(LL_NOTICE, "The AOF rewrite process has ended without an error");
-        ok = aofRewriteInstall(pid);
-        if (ok) {
-            serverLog(LL_NOTICE, "AOF rewrite complete: the new files are in use");
-            if (aof.state == AOF_WAITING) aof.state = AOF_ON;
-            aofDeleteHistory();
-        }
-        serverLog(LL_VERBOSE, "Taking over the rewritten AOF took %lld us",
-                  (long long)(monotonicUs() - begin));
-        aofRewriteNoteOutcome(!ok);
+    if (rewrite.thread) serverEvent(SERVER_PERSISTENCE, written ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
+    if (written) {
+        ok = aofRewriteComplete();
     } else if (signal) {
-        /* The server itself ends its children with SIGUSR1, which is no error. */
-        if (signal != SIGUSR1) aofRewriteNoteOutcome(true);
-        serverLog(LL_WARNING, "The AOF rewrite process was ended by signal %d", signal);
+        aofRewriteNoteChildKilled(signal);
     } else {
-        serverLog(LL_WARNING, "The AOF rewrite process failed");
+        serverLog(LL_WARNING, "The AOF rewrite failed");
         aofRewriteNoteOutcome(true);
     }
     if (!ok) {
-        sds path = aofRewriteChildFile(pid);
+        sds path = aofRewriteChildFile(&rewrite, rewrite.pid);
         unlink(path);
         sdsfree(path);
         /* It is still not on: the temporary increment has no base. */
         if (aof.state == AOF_WAITING) aof.rewrite_scheduled = true;
     }
-    child_pid = 0;
     aofAssertState();
 }
 
@@ -355,10 +412,33 @@ static bool aofRewriteOpenIncrement(void) {
         }
         aofManifestFree(&aof.manifest);
         aof.manifest = now;
-        first_kept_seq = aofManifestLast(&aof.manifest)->seq;
+        rewrite.first_kept_seq = aofManifestLast(&aof.manifest)->seq;
     }
     aofUseIncrement(fd, 0);
     serverAssert(aof.incr_size == 0);
+    return true;
+}
+
+static bool aofRewriteStartThread(const char **err) {
+    struct forklessPlan plan = {.kind = CHILD_AOF,
+                                .rdb = rewrite.plan.rdb ? &rewrite.plan.options : NULL,
+                                .head = aofRewriteWriteHead,
+                                .run = aofRewriteChildRun,
+                                .done = aofRewriteOnChildEnd,
+                                .priv = &rewrite};
+    rewrite.pid = getpid();
+    rewrite.thread = true;
+    if (!forklessStart(&plan, err)) return false;
+    serverLog(LL_NOTICE, "AOF rewrite started in a thread of process %ld", (long)getpid());
+    serverEvent(SERVER_PERSISTENCE, EVENT_AOF, NULL);
+    return true;
+}
+
+static bool aofRewriteStartProcess(const char **err) {
+    if (!childStart(CHILD_AOF, aofRewriteChildRun, aofRewriteOnChildEnd, &rewrite, err)) return false;
+    rewrite.pid = childPid();
+    rewrite.thread = false;
+    serverLog(LL_NOTICE, "AOF rewrite started in process %ld", (long)childPid());
     return true;
 }
 
@@ -371,27 +451,27 @@ bool aofRewriteStart(const char **err) {
     /* until a rewrite has started, as there is no file without one */
     aof.rewrite_scheduled = aof.state == AOF_WAITING;
     rewrites++;
-    first_kept_seq = INT64_MAX;
+    rewrite.first_kept_seq = INT64_MAX;
     if (!aofMakeDir() || !aofRewriteOpenIncrement()) {
         *err = "Can't open the append-only file";
         aofRewriteNoteOutcome(true);
         return false;
     }
-    if (!childStart(CHILD_AOF, aofRewriteChildRun, aofRewriteOnChildEnd, NULL, err)) {
+    sdsfree(rewrite.plan.folder);
+    rewrite.plan = aofRewriteMakePlan(childProgress);
+    if (!(forklessWanted(CHILD_AOF) ? aofRewriteStartThread : aofRewriteStartProcess)(err)) {
         serverLog(LL_WARNING, "The AOF rewrite could not be started: %s", *err);
         aofRewriteNoteOutcome(true);
         return false;
     }
     aof.rewrite_scheduled = false;
     started_s = time(NULL);
-    child_pid = childPid();
-    serverLog(LL_NOTICE, "AOF rewrite started in process %ld", (long)childPid());
     return true;
 }
 
 void aofRewriteCancel(void) {
     if (childRunning() == CHILD_AOF) {
-        serverLog(LL_NOTICE, "The running AOF rewrite, process %ld, is stopped", (long)childPid());
+        serverLog(LL_NOTICE, "The running AOF rewrite is stopped");
         childKill();
     }
     sds path = aofTempIncrement();

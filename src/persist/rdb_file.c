@@ -18,17 +18,26 @@
 #include "registry/latency.h"
 #include "registry/server_events.h"
 
-#define SYNC_BYTES (4 * 1024 * 1024) /* rdb-save-incremental-fsync */
-
-bool rdb_incremental_fsync;
-
 /* ---- Writing ---- */
+
+static size_t rdbFileFolderLength(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+static const char *rdbFileName(const char *path) {
+    return path + rdbFileFolderLength(path);
+}
 
 /* Returns temp-<pid>.rdb beside `path`. */
 static sds rdbFileTemporaryPath(const char *path, pid_t pid) {
-    const char *slash = strrchr(path, '/');
-    sds s = sdsnewlen(path, slash ? (size_t)(slash - path) + 1 : 0);
-    return sdscatprintf(s, "temp-%d.rdb", (int)pid);
+    return sdscatprintf(sdsnewlen(path, rdbFileFolderLength(path)), "temp-%d.rdb", (int)pid);
+}
+
+/* While a thread writes a file, this process may write another one beside it. */
+static sds rdbFileOwnTemporaryPath(const char *path) {
+    if (!childInThread()) return rdbFileTemporaryPath(path, getpid());
+    return sdscatprintf(sdsnewlen(path, rdbFileFolderLength(path)), "temp-bg-%d.rdb", (int)getpid());
 }
 
 void rdbRemoveTemporary(const char *path, pid_t pid) {
@@ -39,13 +48,20 @@ void rdbRemoveTemporary(const char *path, pid_t pid) {
     sdsfree(temporary);
 }
 
-static const char *rdbFileCurrentFolder(void) {
-    static char buf[PATH_MAX];
-    return getcwd(buf, sizeof buf) ? buf : "unknown";
+/* Logs that a call has failed, as errno says, with the folder of `path`. */
+static void rdbFileLogFailed(const char *what, const char *path) {
+    char cwd[PATH_MAX];
+    int error_code = errno;
+    size_t n = rdbFileFolderLength(path);
+    const char *folder = n ? path : getcwd(cwd, sizeof cwd) ? cwd : "unknown";
+    if (!n) n = strlen(folder) + 1;
+    serverLog(LL_WARNING, "%s in the directory %.*s failed: %s", what, (int)n - 1, folder,
+              strerror(error_code));
+    errno = error_code;
 }
 
-static bool rdbFileWrite(int fd, const struct rdbSaveOptions *options) {
-    struct rioFile file = {.fd = fd, .sync_bytes = rdb_incremental_fsync ? SYNC_BYTES : 0};
+static bool rdbFileWrite(int fd, const struct rdbSaveOptions *options, uint64_t sync_bytes) {
+    struct rioFile file = {.fd = fd, .sync_bytes = sync_bytes};
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
     bool ok = rdbSaveStream(&w, options);
@@ -57,29 +73,43 @@ static bool rdbFileWrite(int fd, const struct rdbSaveOptions *options) {
     return false;
 }
 
-static bool rdbFileSaveTo(const char *path, const char *temporary, const struct rdbSaveOptions *options) {
+/* Opens, writes, syncs and closes. False: errno, logged unless the save was cancelled. */
+static bool rdbFileWriteTemporary(const char *temporary, const struct rdbSaveOptions *options,
+                                  uint64_t sync_bytes) {
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
-        serverLog(LL_WARNING, "Opening the temporary RDB file %s in the directory %s failed: %s", temporary,
-                  rdbFileCurrentFolder(), strerror(errno));
+        sds what = sdscatprintf(sdsempty(), "Opening the temporary RDB file %s", rdbFileName(temporary));
+        rdbFileLogFailed(what, temporary);
+        sdsfree(what);
         return false;
     }
-    bool ok = rdbFileWrite(fd, options);
+    bool ok = rdbFileWrite(fd, options, sync_bytes);
     int error_code = errno;
     if (close(fd) != 0 && ok) {
         ok = false;
         error_code = errno;
     }
-    errno = error_code;
-    if (!ok) {
+    if (!ok && !childIsCancelled())
         serverLog(LL_WARNING, "Write error saving DB on disk: %s", rdbSaveErrorText(error_code));
-        return false;
-    }
-    /* otherwise this image could replace a newer one of a server that was started after the parent */
+    errno = error_code;
+    return ok;
+}
+
+/* A process whose parent has died must not replace the file of a server that was started after its parent;
+ * nor may a thread that has been cancelled replace it. */
+static bool rdbFileMayReplace(void) {
     childNeedsParent();
+    if (childIsCancelled()) errno = ECANCELED;
+    return !childIsCancelled();
+}
+
+static bool rdbFileReplace(const char *path, const char *temporary) {
+    if (!rdbFileMayReplace()) return false;
     if (rename(temporary, path) != 0) {
-        serverLog(LL_WARNING, "Renaming the temporary RDB file %s to %s in the directory %s failed: %s",
-                  temporary, path, rdbFileCurrentFolder(), strerror(errno));
+        sds what = sdscatprintf(sdsempty(), "Renaming the temporary RDB file %s to %s",
+                                rdbFileName(temporary), rdbFileName(path));
+        rdbFileLogFailed(what, path);
+        sdsfree(what);
         return false;
     }
     if (!fileSyncFolderOf(path)) {
@@ -89,15 +119,16 @@ static bool rdbFileSaveTo(const char *path, const char *temporary, const struct 
     return true;
 }
 
-bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
+bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options, uint64_t sync_bytes) {
     serverAssert(*path && options);
-    sds temporary = rdbFileTemporaryPath(path, getpid());
-    serverEvent(SERVER_PERSISTENCE, childIs() ? EVENT_RDB : EVENT_RDB_AT_ONCE, NULL);
-    bool ok = rdbFileSaveTo(path, temporary, options);
+    sds temporary = rdbFileOwnTemporaryPath(path);
+    bool report = !childInThread();
+    if (report) serverEvent(SERVER_PERSISTENCE, childIs() ? EVENT_RDB : EVENT_RDB_AT_ONCE, NULL);
+    bool ok = rdbFileWriteTemporary(temporary, options, sync_bytes) && rdbFileReplace(path, temporary);
     int error_code = errno;
     if (!ok) unlink(temporary);
     sdsfree(temporary);
-    serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
+    if (report) serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     errno = error_code;
     if (ok) serverLog(LL_NOTICE, "RDB file written to disk");
     return ok;

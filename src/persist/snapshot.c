@@ -2,8 +2,11 @@
 /* snapshot.c - when the RDB file is written and read; see snapshot.h.
  *
  * dbstats.dirty only grows. The changes since the last save are its distance from a mark: its value when that
- * save was taken, which is the fork for a save in the background. So changes that come while the child writes
- * are counted without further work. */
+ * save was taken, which is the start of a save in the background. So changes that come meanwhile are counted
+ * without further work.
+ *
+ * A save in the background is made by a forked process, or by a thread (data/forkless/forkless.h). Both do
+ * the same from copies of what was set when it started (struct background). */
 #include "persist/snapshot.h"
 
 #include <errno.h>
@@ -15,6 +18,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -24,6 +28,7 @@
 #include "commands/cmd_connection.h"
 #include "commands/cmd_server.h"
 #include "data/child.h"
+#include "data/forkless/forkless.h"
 #include "data/keyspace/db.h"
 #include "data/keyspace/hooks.h"
 #include "data/lifetime/lazyfree.h"
@@ -37,21 +42,18 @@
 #include "registry/debug.h"
 #include "registry/info.h"
 #include "registry/product.h"
+#include "registry/server_events.h"
 #include "types/keys/generic.h"
 
 #define RETRY_DELAY_S 5 /* after a failure */
+#define SYNC_BYTES    (4 * 1024 * 1024)
 
 struct savePoint {
     int64_t seconds, changes;
 };
 
 static sds filename;
-static bool stop_writes_on_error;
-
-/* Without forks nothing is saved yet: every save uses a fork, whatever the directives say. */
-enum saveMethod { SAVE_FORK, SAVE_FORKLESS };
-static int default_method;
-static bool forkless_infrastructure;
+static bool stop_writes_on_error, incremental_fsync;
 
 static struct savePoint *points;
 static int point_count;
@@ -67,9 +69,14 @@ static struct {
     bool scheduled;
 } last;
 
-static struct {
-    uint64_t dirty;
-    pid_t pid;
+/* The save in the background that runs, or the last. */
+static struct background {
+    uint64_t dirty; /* dbstats.dirty when it was taken */
+    pid_t pid;      /* 0: a thread */
+    sds path;       /* absolute, as `dir` and `dbfilename` may change meanwhile */
+    struct rdbSaveOptions options;
+    struct rdbReplication replication; /* of the options */
+    uint64_t sync_bytes;
 } background;
 
 static const char *snapshotFile(void) {
@@ -104,56 +111,103 @@ void snapshotResetChanges(uint64_t dirty) {
     dbstats.dirty = dirty > taken ? dirty : taken;
 }
 
+static uint64_t snapshotSyncBytes(void) {
+    return incremental_fsync ? SYNC_BYTES : 0;
+}
+
 /* Saves in this process. False: the reason has been logged. */
 static bool snapshotSave(void) {
     serverAssert(childRunning() != CHILD_RDB); /* the child would replace this image by its older one */
     struct rdbSaveOptions options = rdbFileOptions();
-    if (!rdbSaveFile(filename, &options)) return false;
+    if (!rdbSaveFile(filename, &options, snapshotSyncBytes())) return false;
     snapshotNoteSaved(dbstats.dirty);
     return true;
 }
 
 static void snapshotRemoveOwnTemporary(void) {
-    rdbRemoveTemporary(filename, getpid());
+    rdbRemoveTemporary(background.path, getpid());
 }
 
+/* Runs in the child, a process or a thread. */
 static int snapshotRunChild(void *priv) {
-    struct rdbSaveOptions options = *(const struct rdbSaveOptions *)priv;
-    options.progress = childProgress;
-    childWhenOrphaned(snapshotRemoveOwnTemporary);
-    return rdbSaveFile(filename, &options) ? 0 : 1;
+    const struct background *b = priv;
+    if (childIs()) childWhenOrphaned(snapshotRemoveOwnTemporary);
+    return rdbSaveFile(b->path, &b->options, b->sync_bytes) ? 0 : 1;
 }
 
-/* A child that the server itself has ended has not failed. */
-static void snapshotOnChildEnd(int exit_code, int sig, void *priv) {
-    (void)priv;
-    serverAssert(background.pid > 0);
-    if (sig) {
+/* A child that the server itself has ended has not failed. A thread removes its temporary file itself. */
+static void snapshotNoteChildKilled(int sig) {
+    if (background.pid) {
         serverLog(LL_WARNING, "The background save was ended by signal %d", sig);
-        rdbRemoveTemporary(filename, background.pid);
-        if (sig != SIGUSR1) snapshotNoteOutcome(true);
-    } else if (exit_code != 0) {
-        serverLog(LL_WARNING, "The background save failed");
-        snapshotNoteOutcome(true);
+        rdbRemoveTemporary(background.path, background.pid);
     } else {
+        serverLog(LL_WARNING, "The background save was ended before it was complete");
+    }
+    if (sig != SIGUSR1) snapshotNoteOutcome(true);
+}
+
+static void snapshotOnChildEnd(int exit_code, int sig, void *priv) {
+    bool saved = !sig && exit_code == 0;
+    serverAssert(priv == &background);
+    /* A process has reported it itself. */
+    if (!background.pid) serverEvent(SERVER_PERSISTENCE, saved ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
+    if (sig) {
+        snapshotNoteChildKilled(sig);
+    } else if (saved) {
         serverLog(LL_NOTICE, "Background save complete");
         snapshotNoteSaved(background.dirty);
+    } else {
+        serverLog(LL_WARNING, "The background save failed");
+        snapshotNoteOutcome(true);
     }
-    persistenceSaved(!sig && exit_code == 0);
+    persistenceSaved(saved);
+}
+
+/* Copies all that the child uses. */
+static void snapshotPrepareBackground(const struct rdbSaveOptions *options) {
+    serverAssert(childRunning() == CHILD_NONE); /* nobody uses the struct */
+    background.dirty = dbstats.dirty;
+    sdsfree(background.path);
+    background.path = fileAbsolutePath(filename);
+    background.options = *options;
+    background.options.progress = childProgress;
+    if (options->replication) {
+        background.replication = *options->replication;
+        background.options.replication = &background.replication;
+    }
+    background.sync_bytes = snapshotSyncBytes();
+}
+
+static bool snapshotStartThread(const char **err) {
+    struct forklessPlan plan = {.kind = CHILD_RDB,
+                                .rdb = &background.options,
+                                .run = snapshotRunChild,
+                                .done = snapshotOnChildEnd,
+                                .priv = &background};
+    if (!forklessStart(&plan, err)) return false;
+    background.pid = 0;
+    serverLog(LL_NOTICE, "Background save started in a thread of process %ld", (long)getpid());
+    serverEvent(SERVER_PERSISTENCE, EVENT_RDB, NULL);
+    return true;
+}
+
+static bool snapshotStartProcess(const char **err) {
+    if (!childStart(CHILD_RDB, snapshotRunChild, snapshotOnChildEnd, &background, err)) return false;
+    background.pid = childPid();
+    serverLog(LL_NOTICE, "Background save started in process %ld", (long)background.pid);
+    return true;
 }
 
 static bool snapshotStartBackground(const struct rdbSaveOptions *options, const char **err) {
     last.saves++;
     last.tried_s = time(NULL);
-    background.dirty = dbstats.dirty;
-    if (!childStart(CHILD_RDB, snapshotRunChild, snapshotOnChildEnd, (void *)options, err)) {
-        serverLog(LL_WARNING, "The background save could not start its process: %s", *err);
+    snapshotPrepareBackground(options);
+    if (!(forklessWanted(CHILD_RDB) ? snapshotStartThread : snapshotStartProcess)(err)) {
+        serverLog(LL_WARNING, "The background save could not be started: %s", *err);
         snapshotNoteOutcome(true);
         return false;
     }
     last.scheduled = false;
-    background.pid = childPid();
-    serverLog(LL_NOTICE, "Background save started in process %ld", (long)background.pid);
     return true;
 }
 
@@ -187,9 +241,13 @@ static void snapshotCron(void) {
     if (due || last.scheduled) snapshotStartPlain();
 }
 
-/* At FLUSHALL a running child's image is of no use any more, and an empty dataset is saved quickly. */
-static void snapshotOnFlushall(void) {
+/* A running child's image is of no use any more. */
+static void snapshotBeforeFlushall(void) {
     if (childRunning() == CHILD_RDB) childKill();
+}
+
+/* An empty dataset is saved quickly. */
+static void snapshotAfterFlushall(void) {
     if (point_count && !loadingActive()) snapshotSave();
 }
 
@@ -392,11 +450,6 @@ static bool snapshotValidFilename(const char *value, const char **err) {
     return false;
 }
 
-static bool snapshotApplyMethod(const char **err) {
-    *err = "forkless requires forkless-infrastructure-enabled, which can only be set at the start";
-    return default_method == SAVE_FORK || forkless_infrastructure;
-}
-
 static bool snapshotParsePoints(int argc, const sds *argv, struct savePoint *dst) {
     for (int i = 0; i + 1 < argc; i += 2) {
         struct savePoint *p = &dst[i / 2];
@@ -449,12 +502,17 @@ static sds snapshotGetSave(const struct configDirective *d) {
 
 /* ---- INFO ---- */
 
+static const char *snapshotMethodName(bool any, bool thread) {
+    return !any ? "none" : thread ? "forkless" : "fork";
+}
+
 static sds snapshotPersistenceInfo(sds s) {
     bool saving = childRunning() == CHILD_RDB;
     s = infoField(s, "rdb_changes_since_last_save:%llu", (unsigned long long)snapshotChanges());
     s = infoField(s, "rdb_bgsave_in_progress:%d", saving);
-    s = infoField(s, "rdb_current_bgsave_type:%s", saving ? "fork" : "none");
-    s = infoField(s, "rdb_last_bgsave_type:%s", childLastSeconds(CHILD_RDB) < 0 ? "none" : "fork");
+    s = infoField(s, "rdb_current_bgsave_type:%s", snapshotMethodName(saving, childIsThread()));
+    s = infoField(s, "rdb_last_bgsave_type:%s",
+                  snapshotMethodName(childLastSeconds(CHILD_RDB) >= 0, childLastWasThread(CHILD_RDB)));
     s = infoField(s, "rdb_last_save_time:%lld", (long long)last.at_s);
     s = infoField(s, "rdb_last_bgsave_status:%s", last.failed ? "err" : "ok");
     s = infoField(s, "rdb_last_bgsave_time_sec:%lld", (long long)childLastSeconds(CHILD_RDB));
@@ -463,17 +521,7 @@ static sds snapshotPersistenceInfo(sds s) {
     s = infoField(s, "rdb_saves_consecutive_failures:%llu", (unsigned long long)last.failures);
     s = infoField(s, "rdb_last_load_keys_expired:%llu", (unsigned long long)rdb_last_load.expired);
     s = infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_last_load.keys);
-    s = infoField(s, "rdb_last_load_keys_skipped:%llu", (unsigned long long)rdb_last_load.skipped);
-    return infoField(s, "forkless_estimated_seconds_remaining:-1");
-}
-
-/* Shows that no forkless save runs, as none ever does. */
-static sds snapshotDebugInfo(sds s) {
-    s = infoField(s, "forkless_current_item_ms:-1");
-    s = infoField(s, "forkless_current_queue_length:0");
-    s = infoField(s, "forkless_queue_length_target:0");
-    s = infoField(s, "forkless_dbentries_queued:0");
-    return infoField(s, "forkless_dbentries_processed:0");
+    return infoField(s, "rdb_last_load_keys_skipped:%llu", (unsigned long long)rdb_last_load.skipped);
 }
 
 static void snapshotResetStats(void) {
@@ -486,7 +534,7 @@ static bool snapshotHasSavePoints(void) {
 
 static int snapshotSaveTo(const char *path) {
     struct rdbSaveOptions options = rdbFileOptions();
-    return rdbSaveFile(path, &options) ? 0 : errno;
+    return rdbSaveFile(path, &options, snapshotSyncBytes()) ? 0 : errno;
 }
 
 static int snapshotLoadFrom(const char *path) {
@@ -503,19 +551,13 @@ void snapshotInit(void) {
     persistence.saveInBackground = snapshotStartBackground;
     persistence.saveTo = snapshotSaveTo;
     persistence.loadFrom = snapshotLoadFrom;
-    static const struct configEnum method_names[] = {
-        {"fork", SAVE_FORK}, {"forkless", SAVE_FORKLESS}, {NULL, 0}};
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE,
                        snapshotSetSave, snapshotGetSave, NULL),
         CONFIG_STRING("dbfilename", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, &filename, "dump.rdb",
                       snapshotValidFilename, NULL),
-        CONFIG_ENUM("bgsave-default-method", NULL, CONFIG_MODIFIABLE, &default_method, SAVE_FORK,
-                    method_names, snapshotApplyMethod),
-        CONFIG_BOOL("forkless-infrastructure-enabled", NULL, 0, &forkless_infrastructure, false, NULL),
         CONFIG_BOOL("rdbchecksum", NULL, 0, &rdb_checksum, true, NULL),
-        CONFIG_BOOL("rdb-save-incremental-fsync", NULL, CONFIG_MODIFIABLE, &rdb_incremental_fsync, true,
-                    NULL),
+        CONFIG_BOOL("rdb-save-incremental-fsync", NULL, CONFIG_MODIFIABLE, &incremental_fsync, true, NULL),
         CONFIG_BOOL("rdb-del-sync-files", NULL, CONFIG_MODIFIABLE, &rdb_del_sync_files, false, NULL),
         CONFIG_BOOL("stop-writes-on-bgsave-error", NULL, CONFIG_MODIFIABLE, &stop_writes_on_error, true,
                     NULL),
@@ -537,11 +579,10 @@ void snapshotInit(void) {
     points_set = false;
     last.at_s = time(NULL);
     infoRegister("persistence", snapshotPersistenceInfo);
-    infoRegister("debug", snapshotDebugInfo);
     configOnResetStat(snapshotResetStats);
     cronRegister(snapshotCron, 0);
     admissionFill(RULE_SNAPSHOT_FAILS, snapshotCheckSaved);
     admissionIdle(RULE_SNAPSHOT_FAILS, true);
     debugRegister(&reload);
-    onFlushall(snapshotOnFlushall);
+    onFlushall(snapshotBeforeFlushall, snapshotAfterFlushall);
 }

@@ -20,9 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/assert.h"
+#include "base/file.h"
 #include "base/glob.h"
 #include "base/hash_function.h"
 #include "base/log.h"
@@ -53,7 +53,7 @@ static struct hashtable config_names = {.type = &config_names_type};
 static struct configDirective **directives; /* in order of registration */
 static size_t directive_count;
 
-static char *config_path; /* absolute */
+static sds config_path; /* absolute */
 static void (**reset_stat_hooks)(void);
 static size_t reset_stat_count;
 
@@ -607,19 +607,9 @@ void configLoadText(const char *text) {
     for (const char *p = text; (p = strchr(p, '\n')); p++) lines_before++;
 }
 
-static char *configAbsolutePath(const char *path) {
-    sds absolute = sdsempty();
-    char cwd[4096];
-    if (path[0] != '/' && getcwd(cwd, sizeof cwd)) absolute = sdscatprintf(absolute, "%s/", cwd);
-    absolute = sdscat(absolute, path);
-    char *result = zstrdup(absolute);
-    sdsfree(absolute);
-    return result;
-}
-
 void configLoadFile(const char *path) {
-    zfree(config_path);
-    config_path = configAbsolutePath(path);
+    sdsfree(config_path);
+    config_path = fileAbsolutePath(path);
     sds text = configReadFile(config_path);
     configLoadText(text);
     sdsfree(text);

@@ -114,6 +114,7 @@ static const char *const memory_fields[] = {
     "mem_cluster_slot_import",
     "mem_cluster_slot_export",
     "mem_aof_buffer",
+    "mem_snapshot_buffer",
     "mem_allocator",
     "mem_overhead_db_hashtable_rehashing",
     "active_defrag_running",

@@ -13,6 +13,7 @@ enum memoryPart {
     MEMORY_SLOT_IMPORT, /* clients that import keys of slots; not included in other parts */
     MEMORY_SLOT_EXPORT,
     MEMORY_AOF_BUFFER,
+    MEMORY_SNAPSHOT,   /* old values that wait for the thread of a snapshot without a fork */
     MEMORY_LUA_CACHES, /* scripts and their table, without Lua's own memory */
     MEMORY_FUNCTION_CACHES,
     MEMORY_IO_THREADS,

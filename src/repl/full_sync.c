@@ -16,6 +16,7 @@
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "data/child.h"
+#include "data/forkless/forkless.h"
 #include "data/server_state/persistence.h"
 #include "net/tls.h"
 #include "registry/config.h"
@@ -138,33 +139,39 @@ static void fullSyncStartFailed(struct syncMembers members, const char *err) {
     }
 }
 
-static bool fullSyncStartChild(const struct syncPlan *plan, struct syncMembers members, bool sockets,
-                               bool channels, const char **err) {
-    if (!sockets) return persistence.saveInBackground(&plan->options, err);
-    if (!(channels ? syncDirectStart : syncPipeStart)(plan, members, err)) return false;
+/* Starts a snapshot to sockets. A forked child has connections of two channels for itself. */
+static bool fullSyncStartTransfer(const struct syncPlan *plan, struct syncMembers members, bool channels,
+                                  const char **err) {
+    bool direct = channels && !plan->forkless;
+    if (!(direct ? syncDirectStart : syncPipeStart)(plan, members, err)) return false;
     serverLog(LL_NOTICE, "Background RDB transfer started by pid %ld %s%s", (long)childPid(),
-              channels ? "to direct socket to replica" : "to pipe through parent process",
+              direct ? "to direct socket to replica" : "to pipe through parent process",
               plan->options.without_checksum ? " while skipping RDB checksum for this transfer" : "");
+    for (int i = 0; channels && !direct && i < members.count; i++)
+        syncDirectAnnounce(members.at[i], &plan->replication);
     return true;
 }
 
-/* Starts a child for all waiting replicas of this class. The stream goes on from the moment of the fork. */
+/* Starts a child for all waiting replicas of this class. The stream goes on from the moment of its start. */
 static void fullSyncStart(struct syncClass class) {
+    static struct syncPlan plan; /* of the snapshot that started last: there is one at a time */
     struct syncMembers members = fullSyncMembersOf(class);
     bool sockets = fullSyncAllHave(members, CAPA_EOF) && (repl_diskless_sync || fullSyncNeedsSockets(class));
     const char *err = NULL;
-    struct syncPlan plan = {.options = {.version = sockets ? class.version : rdb_compatible_version,
-                                        .codec = class.codec,
-                                        .without_functions = class.without_functions,
-                                        .without_keys = class.without_keys,
-                                        .without_checksum = sockets && fullSyncCanSkipChecksum(members),
-                                        .replication = &plan.replication}};
+    plan = (struct syncPlan){.options = {.version = sockets ? class.version : rdb_compatible_version,
+                                         .codec = class.codec,
+                                         .without_functions = class.without_functions,
+                                         .without_keys = class.without_keys,
+                                         .without_checksum = sockets && fullSyncCanSkipChecksum(members),
+                                         .replication = &plan.replication},
+                             .forkless = sockets && forklessWanted(CHILD_RDB)};
     historyDescribe(&plan.replication);
     randomHexChars(plan.mark, SYNC_MARK);
     serverLog(LL_NOTICE, "A snapshot for replicas begins: it is written to %s (%s)",
               sockets ? "the sockets of the replicas" : "disk",
               class.rdb_channel ? "dual channel" : "single channel");
-    if (fullSyncStartChild(&plan, members, sockets, class.rdb_channel, &err)) {
+    if (sockets ? fullSyncStartTransfer(&plan, members, class.rdb_channel, &err)
+                : persistence.saveInBackground(&plan.options, &err)) {
         file_is_for_replicas = !sockets;
         file_codec = class.codec;
         for (int i = 0; i < members.count; i++) replicaBeginSnapshot(members.at[i], historyOffset());

@@ -8,6 +8,9 @@
  *     two        child ─▶ directly to the connections that were opened for it       full_sync_direct
  *     channels
  *
+ * The child is a process, or a thread with bgsave-default-method forkless (data/forkless/), which sends
+ * through this process also with two channels.
+ *
  * Waiting replicas that could take the same bytes (version, filter, kind of connection) form a class. One
  * class is served at a time. */
 #pragma once

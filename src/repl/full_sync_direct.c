@@ -45,9 +45,13 @@ static struct awaited *fullSyncDirectFindAwaited(uint64_t client_id) {
     return NULL;
 }
 
-static void fullSyncDirectAwait(uint64_t client_id, uint64_t offset) {
+static void fullSyncDirectAwait(const struct replicaClient *r, uint64_t offset) {
+    serverLog(LL_NOTICE,
+              "Dual channel replication: for replica %s the snapshot ends at offset %llu; the RDB channel is "
+              "client %llu",
+              replicaName(r), (unsigned long long)offset, (unsigned long long)r->client->id);
     struct awaited *a = zcalloc(1, sizeof *a);
-    a->client_id = client_id;
+    a->client_id = r->client->id;
     bool kept = chainReaderStart(&a->reader, &history.chain, offset);
     serverAssert(kept);
     listAddTail(&awaited, &a->node);
@@ -64,6 +68,11 @@ static void fullSyncDirectRelease(struct awaited *a) {
     struct client *c = clientById(a->client_id);
     if (c) clientClose(c);
     fullSyncDirectDrop(a);
+}
+
+void syncDirectNoteSent(const struct replicaClient *r) {
+    struct awaited *a = fullSyncDirectFindAwaited(r->client->id);
+    if (a) a->sent_ms = cmd_time_ms;
 }
 
 void syncDirectForget(const struct replicaClient *r) {
@@ -134,6 +143,23 @@ size_t syncDirectCountAwaited(void) {
     return count;
 }
 
+/* ---- The line before the snapshot ---- */
+
+#define LINE_ROOM 128
+
+static int fullSyncDirectFormatOffset(char line[LINE_ROOM], const struct rdbReplication *at,
+                                      uint64_t client_id) {
+    return snprintf(line, LINE_ROOM, "$ENDOFF:%lld %s %d %llu\r\n", (long long)at->offset, at->id,
+                    at->stream_db, (unsigned long long)client_id);
+}
+
+void syncDirectAnnounce(struct replicaClient *r, const struct rdbReplication *at) {
+    char line[LINE_ROOM];
+    fullSyncDirectFormatOffset(line, at, r->client->id);
+    replicaSend(r, "%s", line);
+    fullSyncDirectAwait(r, (uint64_t)at->offset);
+}
+
 /* ---- The child ---- */
 
 struct directTarget {
@@ -167,9 +193,8 @@ static int fullSyncDirectSendToAll(void *priv, const char *p, size_t n) {
 }
 
 static void fullSyncDirectSendOffset(struct directTarget *t, const struct rdbReplication *at) {
-    char line[128];
-    int n = snprintf(line, sizeof line, "$ENDOFF:%lld %s %d %llu\r\n", (long long)at->offset, at->id,
-                     at->stream_db, (unsigned long long)t->client_id);
+    char line[LINE_ROOM];
+    int n = fullSyncDirectFormatOffset(line, at, t->client_id);
     t->conn->el = NULL; /* the loop is the parent's */
     fullSyncDirectSendTo(t, line, (size_t)n);
 }
@@ -200,8 +225,7 @@ static void fullSyncDirectOnChildEnd(int exit_code, int sig, void *priv) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if (!r->transfer || transferOf(r)->methods != &direct_methods) continue;
-        struct awaited *a = fullSyncDirectFindAwaited(r->client->id);
-        if (a && ok) a->sent_ms = cmd_time_ms;
+        if (ok) syncDirectNoteSent(r);
         transferEnded(r, ok);
     }
     syncDirectExpire();
@@ -222,14 +246,10 @@ static void fullSyncDirectLeave(struct replicaClient *r) {
 static const struct transferMethods direct_methods = {.leave = fullSyncDirectLeave};
 
 static void fullSyncDirectJoin(struct replicaClient *r, uint64_t offset) {
-    serverLog(LL_NOTICE,
-              "Dual channel replication: for replica %s the snapshot ends at offset %llu; the RDB channel is "
-              "client %llu",
-              replicaName(r), (unsigned long long)offset, (unsigned long long)r->client->id);
     struct syncTransfer *t = zcalloc(1, sizeof *t);
     t->methods = &direct_methods;
     r->transfer = t;
-    fullSyncDirectAwait(r->client->id, offset);
+    fullSyncDirectAwait(r, offset);
     direct.members++;
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* full_sync_direct.h - dual channel replication: a child sends a snapshot straight to connections that
+/* full_sync_direct.h - dual channel replication: a forked child sends a snapshot straight to connections that
  * replicas have opened for it, while the stream goes over their main connections.
  *
  *     child ─┬─▶ connection for the snapshot    $ENDOFF:<offset> <id> <database> <client>, $EOF:<mark>, ...
  *            └─▶ of another replica             the same, with its own <client>
+ *
+ * The snapshot of a thread goes to these connections through full_sync_pipe.h: a connection with TLS has one
+ * user, and this one way serves them all.
  *
  *     main connection   REPLCONF set-rdb-client-id <client>, PSYNC <id> <offset + 1>
  *
@@ -18,6 +21,10 @@
 /* Works like syncPipeStart. */
 bool syncDirectStart(const struct syncPlan *plan, struct syncMembers members, const char **err);
 bool syncDirectRunning(void);
+/* For a snapshot through full_sync_pipe.h, when it begins: sends $ENDOFF to r and keeps the stream for it. */
+void syncDirectAnnounce(struct replicaClient *r, const struct rdbReplication *at);
+/* The snapshot of r has been sent. Does nothing if r has one connection for all. */
+void syncDirectNoteSent(const struct replicaClient *r);
 
 /* The connection for the snapshot of r is closed: no main connection can follow a part of a snapshot. */
 void syncDirectForget(const struct replicaClient *r);

@@ -7,12 +7,13 @@
  *
  * The buffer is filled again when all members have taken all of it. The pipe ends when the child
  * has written everything or has died. The child's exit code, which may come earlier or later, says
- * which of the two happened. */
-#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
+ * which of the two happened.
+ *
+ * A child that is a thread (data/forkless/) has the writing end for itself, as a process has, and closes it
+ * at its end. Modules learn from the main thread when its snapshot begins and ends. */
 #include "repl/full_sync_pipe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,24 +22,26 @@
 #include "base/zmalloc.h"
 #include "client/client_output.h"
 #include "data/child.h"
+#include "data/child_pipe.h"
+#include "data/forkless/forkless.h"
 #include "net/ae.h"
 #include "registry/cron.h"
 #include "registry/server_events.h"
+#include "repl/full_sync_direct.h"
 
-#define PIPE_BYTES   (1024 * 1024) /* usually the most that is allowed */
 #define BUFFER_BYTES (256 * 1024)
 
 static struct {
     bool running;
-    int fd; /* the parent's end; -1: it has been read to its end */
-    int child_fd;
+    const struct syncPlan *plan;
+    int fd;       /* the parent's end; -1: it has been read to its end */
+    int child_fd; /* the child's end, which only the child uses */
     bool watched, child_ended, succeeded;
     char *buffer;
     uint64_t from;
     size_t used;
     int members, behind; /* `behind`: members that have not taken all of the buffer */
-    char mark[SYNC_MARK];
-} pipe_sync = {.fd = -1, .child_fd = -1};
+} pipe_sync = {.fd = -1};
 
 struct pipeTransfer {
     struct syncTransfer t; /* first */
@@ -56,13 +59,12 @@ static bool fullSyncPipeIsMember(const struct replicaClient *r) {
 /* ---- The child ---- */
 
 static int fullSyncPipeRunChild(void *priv) {
-    struct rioFile file = {.fd = pipe_sync.child_fd};
     struct rioWriter w;
-    rioWriterInit(&w, rioSinkFile, &file);
-    serverEvent(SERVER_PERSISTENCE, EVENT_RDB, NULL);
+    rioWriterInit(&w, childPipeSink, &pipe_sync.child_fd);
+    if (!childInThread()) serverEvent(SERVER_PERSISTENCE, EVENT_RDB, NULL);
     bool ok = transferWriteMarked(&w, priv);
-    serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
-    if (!ok && w.error != EPROTO)
+    if (!childInThread()) serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
+    if (!ok && w.error != EPROTO && w.error != ECANCELED)
         serverLog(LL_WARNING, "Write error sending the snapshot: %s", strerror(w.error));
     rioWriterFree(&w);
     close(pipe_sync.child_fd); /* so that the parent does not wait for what a child does at its end */
@@ -94,14 +96,19 @@ static void fullSyncPipeFinish(void) {
     pipe_sync.running = false;
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (fullSyncPipeIsMember(r)) transferEnded(r, ok);
+        if (!fullSyncPipeIsMember(r)) continue;
+        if (ok) syncDirectNoteSent(r);
+        transferEnded(r, ok);
     }
+    syncDirectExpire();
 }
 
 static void fullSyncPipeOnChildEnd(int exit_code, int sig, void *priv) {
     (void)priv;
     pipe_sync.child_ended = true;
     pipe_sync.succeeded = exit_code == 0 && !sig;
+    if (pipe_sync.plan->forkless)
+        serverEvent(SERVER_PERSISTENCE, pipe_sync.succeeded ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     if (!pipe_sync.succeeded || pipe_sync.fd < 0) {
         fullSyncPipeClosePipe();
         transferChildSucceeded(exit_code, sig);
@@ -175,7 +182,7 @@ static bool fullSyncPipeWrite(struct replicaClient *r) {
 /* Returns whether the buffer ends with the mark: tools close the connection as soon as they have seen it. */
 static bool fullSyncPipeEndsWithMark(void) {
     return pipe_sync.used >= SYNC_MARK &&
-           memcmp(pipe_sync.buffer + pipe_sync.used - SYNC_MARK, pipe_sync.mark, SYNC_MARK) == 0;
+           memcmp(pipe_sync.buffer + pipe_sync.used - SYNC_MARK, pipe_sync.plan->mark, SYNC_MARK) == 0;
 }
 
 /* The child is stopped when the last member leaves before it has everything. */
@@ -197,17 +204,34 @@ static const struct transferMethods pipe_methods = {fullSyncPipeWrite, fullSyncP
 
 /* ---- The start ---- */
 
-static bool fullSyncPipeOpenPipe(const char **err) {
+static bool fullSyncPipeStartThread(const struct syncPlan *plan, const char **err) {
+    struct forklessPlan snapshot = {.kind = CHILD_RDB,
+                                    .rdb = &plan->options,
+                                    .run = fullSyncPipeRunChild,
+                                    .done = fullSyncPipeOnChildEnd,
+                                    .priv = (void *)plan};
+    serverEvent(SERVER_PERSISTENCE, EVENT_RDB, NULL);
+    if (forklessStart(&snapshot, err)) return true;
+    serverEvent(SERVER_PERSISTENCE, EVENT_NOT_SAVED, NULL);
+    return false;
+}
+
+/* A process has the writing end for itself once the parent has closed its own copy. */
+static bool fullSyncPipeStartChild(const struct syncPlan *plan, const char **err) {
     int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0) {
+    if (!childPipeOpen(fds)) {
         *err = strerror(errno);
         return false;
     }
-    fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* saves turns; it may fail */
-    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    pipe_sync.plan = plan;
     pipe_sync.fd = fds[0];
     pipe_sync.child_fd = fds[1];
-    return true;
+    bool started = plan->forkless ? fullSyncPipeStartThread(plan, err)
+                                  : childStartWith(CHILD_RDB, fullSyncPipeRunChild, fullSyncPipeOnChildEnd,
+                                                   (void *)plan, &fds[1], 1, err);
+    if (!started || !plan->forkless) close(fds[1]);
+    if (!started) fullSyncPipeClosePipe();
+    return started;
 }
 
 static void fullSyncPipeJoin(struct replicaClient *r) {
@@ -224,21 +248,12 @@ bool syncPipeRunning(void) {
 
 bool syncPipeStart(const struct syncPlan *plan, struct syncMembers members, const char **err) {
     serverAssert(!pipe_sync.running);
-    if (!fullSyncPipeOpenPipe(err)) return false;
-    bool started = childStartWith(CHILD_RDB, fullSyncPipeRunChild, fullSyncPipeOnChildEnd, (void *)plan,
-                                  &pipe_sync.child_fd, 1, err);
-    close(pipe_sync.child_fd);
-    pipe_sync.child_fd = -1;
-    if (!started) {
-        fullSyncPipeClosePipe();
-        return false;
-    }
+    if (!fullSyncPipeStartChild(plan, err)) return false;
     pipe_sync.running = true;
     pipe_sync.child_ended = pipe_sync.succeeded = false;
     pipe_sync.from = pipe_sync.used = 0;
     pipe_sync.members = pipe_sync.behind = 0;
     pipe_sync.buffer = zmalloc(BUFFER_BYTES);
-    memcpy(pipe_sync.mark, plan->mark, SYNC_MARK);
     for (int i = 0; i < members.count; i++) fullSyncPipeJoin(members.at[i]);
     fullSyncPipeWatch();
     return true;

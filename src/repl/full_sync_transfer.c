@@ -41,7 +41,7 @@ void transferFailed(struct replicaClient *r) {
 }
 
 void transferChildFailed(struct replicaClient *r) {
-    serverLog(LL_WARNING, "The synchronization of a replica failed because the snapshot process failed");
+    serverLog(LL_WARNING, "The synchronization of a replica failed because its snapshot failed");
     transferFailed(r);
 }
 
@@ -69,10 +69,10 @@ bool transferWriteMarked(struct rioWriter *w, const struct syncPlan *plan) {
 
 bool transferChildSucceeded(int exit_code, int sig) {
     if (sig)
-        serverLog(LL_WARNING, "The process that sends the snapshot was ended by signal %d", sig);
+        serverLog(LL_WARNING, "The snapshot for replicas was ended by signal %d", sig);
     else if (exit_code)
         serverLog(LL_WARNING, "Background RDB transfer error");
     else
-        serverLog(LL_NOTICE, "The process that sends the snapshot has ended without an error");
+        serverLog(LL_NOTICE, "The snapshot for replicas has ended without an error");
     return !sig && !exit_code;
 }

@@ -34,6 +34,7 @@ struct syncPlan {
     struct rdbSaveOptions options;
     struct rdbReplication replication;
     char mark[SYNC_MARK + 1]; /* random bytes that mark the end, as the length is not known */
+    bool forkless;            /* a thread writes it */
 };
 
 static inline struct syncTransfer *transferOf(const struct replicaClient *r) {

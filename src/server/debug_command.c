@@ -118,18 +118,21 @@ static void debugDigestObject(uint8_t digest[DIGEST_SIZE], const struct object *
     if (objectHasExpire(o)) digestXor(digest, STR("expires"));
 }
 
+void debugDigestKey(uint8_t *digest, int dbid, const struct object *o) {
+    char id[LONG_STR_SIZE];
+    digestMix(digest, strN(id, ll2string(id, dbid)));
+    digestMix(digest, objectKey(o));
+    digestMix(digest, strOf(objectTypeOf(o)->name));
+    debugDigestObject(digest, o);
+}
+
 static void debugDigestDb(uint8_t digest[DIGEST_SIZE], struct db *db) {
     struct keyspaceIterator it;
     struct object *o;
-    char id[LONG_STR_SIZE];
-    struct str db_id = strN(id, ll2string(id, db->id));
     keyspaceIteratorInit(&it, &db->keyspace, SLOTS_SHOWN);
     while ((o = keyspaceIteratorNext(&it))) {
         uint8_t one[DIGEST_SIZE] = {0};
-        digestMix(one, db_id);
-        digestMix(one, objectKey(o));
-        digestMix(one, strOf(objectTypeOf(o)->name));
-        debugDigestObject(one, o);
+        debugDigestKey(one, db->id, o);
         digestXorDigest(digest, one);
     }
     keyspaceIteratorStop(&it);
@@ -399,4 +402,5 @@ void debugInit(void) {
     admissionFill(RULE_PROTECTED, debugCheck);
     debugValuesInit();
     debugSwitchesInit();
+    forklessProbeInit();
 }

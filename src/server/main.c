@@ -51,6 +51,7 @@
 #include "commands/cmd_server.h"
 #include "commands/cmd_transactions.h"
 #include "data/child.h"
+#include "data/forkless/forkless.h"
 #include "data/keyspace/db.h"
 #include "data/keyspace/keyspace_info.h"
 #include "data/lifetime/defrag.h"
@@ -234,6 +235,7 @@ static void (*const modules[])(void) = {
     bioRegister, productInit,
     /* data */
     keyspaceInfoInit, rdbInit, dbRegister, defragInit, importModeInit, lazyfreeInit, evictInit,
+    forklessConfigInit,
     /* client */
     clientCoreInit, clientLogInit,
     /* command */
@@ -262,7 +264,7 @@ static void (*const modules[])(void) = {
 static void (*const modules_in_order[])(void) = {
     clientEvictInit, clientOutputInit, clientSessionInit,
     /* authInit before blockingInit: clients of a deleted user are closed before blocked ones are served. */
-    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, throttleInit, monitorInit, childInit,
+    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, throttleInit, monitorInit, childInit, forklessInit,
     /* evictAdmissionInit after blockingInit: clients' memory is counted after blocked ones were served. */
     evictAdmissionInit,
     /* aofInit before the others: the append-only file is written and synced before they check what is synced

@@ -24,6 +24,10 @@ RDB_HOOKS(string);
     (RDB_BIT(RDB_TYPE_LIST) | RDB_BIT(RDB_TYPE_LIST_ZIPLIST) | RDB_BIT(RDB_TYPE_LIST_QUICKLIST) |            \
      RDB_BIT(RDB_TYPE_LIST_QUICKLIST_2))
 RDB_HOOKS(list);
+/* Write a node of a quicklist; or what comes before its bytes. */
+struct qlNodeView;
+void listRdbSaveNode(void *writer, const struct qlNodeView *n);
+void listRdbSaveNodeHead(struct rioWriter *w, const struct qlNodeView *n);
 
 #define SET_RDB_TYPES (RDB_BIT(RDB_TYPE_SET) | RDB_BIT(RDB_TYPE_SET_INTSET) | RDB_BIT(RDB_TYPE_SET_LISTPACK))
 RDB_HOOKS(set);

@@ -71,6 +71,7 @@ static uint64_t dbHashOfObject(const struct object *o) {
 static inline __attribute__((always_inline)) struct object *
 dbRewriteObject(struct db *db, struct object *o, struct value v, int64_t expire_ms) {
     bool had_expire = objectHasExpire(o), has_expire = expire_ms != OBJ_NO_EXPIRE;
+    keyspaceObjectWillChange(&db->keyspace, o); /* it may have been looked up for reading */
     if (had_expire == has_expire && objectRewrite(o, expire_ms, v)) return o;
     return keyspaceReplace(&db->keyspace, o, v, expire_ms, dbHashOfObject(o));
 }
@@ -111,6 +112,8 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
     bool reads = !(flags & (LOOKUP_NOSTATS | LOOKUP_WRITE));
     keyUsed(db, key, reads ? KEY_USE_READ : KEY_USE_LOOKUP);
     struct object *o = keyspaceFind(&db->keyspace, key, dbHashKey(key));
+    if (__builtin_expect(db->keyspace.walk != NULL, 0) && flags & LOOKUP_WRITE)
+        keyspaceWalkSave(db->keyspace.walk, keyHash(key), o);
     if (o && objectHasExpire(o) && objectIsExpired(o)) {
         if (!(flags & LOOKUP_NOEXPIRE)) dbExpireFound(db, o, flags & LOOKUP_WRITE);
         o = NULL;

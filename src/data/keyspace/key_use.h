@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* key_use.h - reports which keys are looked up, read and changed, to check that a command has declared them.
+/* key_use.h - reports which keys are looked up, read and changed, to check that a command has declared them,
+ * and that a snapshot without a fork has saved what changes.
  *
  * Only builds with -DDEBUG_ASSERTIONS (sanitizer builds) or -DCHECK_DECLARED_KEYS (`make
  * CFLAGS=-DCHECK_DECLARED_KEYS`) report. command/declared_keys.c is the check. */
@@ -24,6 +25,13 @@ enum keyUse {
 
 typedef void keyUseHook(const struct db *db, struct str key, enum keyUse use);
 extern keyUseHook *key_use_hook; /* NULL: there is no check (notify.c) */
+
+/* Asserts that a snapshot that runs has saved the key's old value, or that there is no key any more: called
+ * where a value is changed in place, and when a change is reported (notify.c). */
+void keyAssertSavedNow(const struct db *db, struct str key);
+static inline void keyAssertSaved(const struct db *db, struct str key) {
+    if (KEY_USES_CHECKED) keyAssertSavedNow(db, key);
+}
 
 static inline void keyUsed(const struct db *db, struct str key, enum keyUse use) {
     if (KEY_USES_CHECKED && key_use_hook) key_use_hook(db, key, use);

@@ -6,6 +6,7 @@
 #include "data/keyspace/keyspace.h"
 
 #include "base/assert.h"
+#include "data/forkless/large_value.h"
 #include "data/keyspace/keyspace_private.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/type.h"
@@ -72,10 +73,11 @@ static void keyspaceEmptyTables(struct keyspace *ks, bool async) {
 
 uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
     uint64_t n = keyspaceSize(ks);
+    if (ks->walk) keyspaceWalkTakeContents(ks);
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         if (objectTypes[i] && objectTypes[i]->onAllRemoved) objectTypes[i]->onAllRemoved(ks);
     }
-    async = async && n > 0; /* few keys can hold much */
+    async = async && keyspaceSize(ks) > 0; /* few keys can hold much */
     lazyfreeTable(&ks->expires.table, async);
     keyspaceEmptyTables(ks, async);
     volatileEmptied(&ks->expires);
@@ -98,6 +100,8 @@ void keyspaceExchange(struct keyspace *a, struct keyspace *b) {
     struct keyspace was = *a;
     *a = *b;
     *b = was;
+    if (a->walk) keyspaceWalkMoved(a->walk, a);
+    if (b->walk) keyspaceWalkMoved(b->walk, b);
 }
 
 /* ---- One key ---- */
@@ -127,6 +131,10 @@ static inline struct hashtable *keyspaceTableOf(struct keyspace *ks, uint64_t ha
 
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
     debugAssert(!keyspaceFind(ks, objectKey(o), hash));
+    keyspaceWillChange(ks, hash, NULL);
+    if (__builtin_expect(large_value_count != 0, 0) && !ks->walk && objectHasPtr(o) &&
+        largeValueFind(objectPtr(o)))
+        keyspaceWalkAdopt(ks);
     if (__builtin_expect(keys_by_slot, 0))
         slotTablesAdd(keyspaceSlotsOf(ks), keyHashSlot(hash), o, hash);
     else
@@ -146,6 +154,7 @@ static void keyspaceRemoveFromExpires(struct keyspace *ks, struct object *o, uin
 }
 
 void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
+    keyspaceWillChange(ks, hash, o);
     keyspaceNotifyRemoved(ks, o);
     if (keyspaceHasSlots(ks))
         slotTablesRemoveEntry(ks->slots, keyHashSlot(hash), o, hash);
@@ -156,6 +165,7 @@ void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
 }
 
 struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
+    if (__builtin_expect(ks->walk != NULL, 0)) keyspaceWalkSave(ks->walk, hash, keyspaceFind(ks, key, hash));
     struct object *o = keyspaceHasSlots(ks) ? slotTablesPop(ks->slots, keyHashSlot(hash), key, hash)
                                             : hashtablePopHashed(&ks->keys, key, hash);
     if (!o) return NULL;
@@ -168,6 +178,7 @@ struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
 struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct value v, int64_t expire_ms,
                                uint64_t hash) {
     debugAssert(keyspaceFind(ks, objectKey(o), hash) == o);
+    keyspaceWillChange(ks, hash, o);
     struct object *now = objectCreate(objectKey(o), expire_ms, v);
     now->lru = o->lru;
     hashtableReplaceEntry(keyspaceTableOf(ks, hash), o, now, hash);
@@ -186,6 +197,7 @@ struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct val
 struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn *move, void *priv) {
     debugAssert(keyspaceFind(ks, objectKey(o), keyHash(objectKey(o))) == o);
     if (volatileMustStay(ks, o)) return o;
+    keyspaceObjectWillChange(ks, o);
     struct object *now = move(priv, o);
     if (!now) return o;
     uint64_t hash = keyHash(objectKey(now));
@@ -313,6 +325,7 @@ uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDro
     serverAssert(slot >= 0 && slot < KEY_SLOTS);
     uint64_t n = keyspaceSlotSize(ks, slot);
     if (!n) return 0;
+    if (ks->walk) keyspaceWalkSaveSlot(ks, slot);
     struct hashtable table = slotTablesTake(ks->slots, slot);
     struct hashtableIterator it;
     void *o;

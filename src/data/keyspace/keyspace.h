@@ -46,10 +46,12 @@ struct volatileKeys {
 
 /* Fields are private to keyspace.c, volatile_keys.c and the inline functions below; `kept` belongs
  * to the types. */
+struct keyspaceWalk;
 struct keyspace {
     struct hashtable keys;      /* empty while keys go by slot */
     struct slotTables *slots;   /* NULL: only `keys` is used, or there has been no key yet */
     struct hiddenSlots *hidden; /* NULL: no slot is hidden; owned */
+    struct keyspaceWalk *walk;  /* of a snapshot (data/forkless/keyspace_walk.h); NULL nearly always */
     struct volatileKeys expires;
     int64_t avg_ttl_ms; /* estimated by active expiry */
     /* By id of a type: what the type keeps over its values here, which its hooks onAdded, onRemoved and
@@ -101,6 +103,23 @@ static inline struct object *keyspacePeek(const struct keyspace *ks, uint64_t ha
 static inline struct object *keyspaceFind(struct keyspace *ks, struct str key, uint64_t hash) {
     if (keyspaceHasSlots(ks)) return slotTablesFind(ks->slots, keyHashSlot(hash), key, hash);
     return hashtableFindHashed(&ks->keys, key, hash);
+}
+/* Called before the key or its value is changed: a snapshot that has not saved it does so now. `o` is the
+ * key's object, or NULL when there is none. The functions below call it themselves, and so do look-ups for
+ * writing (db.h); whoever changes a value that was found otherwise has to. O(1) while no snapshot runs. */
+void keyspaceWalkSave(struct keyspaceWalk *walk, uint64_t hash, const struct object *o);
+static inline void keyspaceWillChange(struct keyspace *ks, uint64_t hash, const struct object *o) {
+    if (__builtin_expect(ks->walk != NULL, 0)) keyspaceWalkSave(ks->walk, hash, o);
+}
+/* Whether a snapshot goes over the keys: what reads change by the way, and need not, stays as it is. */
+static inline bool keyspaceIsWalked(const struct keyspace *ks) {
+    return __builtin_expect(ks->walk != NULL, 0);
+}
+/* Whether nothing of this key is left to be saved, apart from the parts of large values. */
+bool keyspaceWalkHasSaved(const struct keyspaceWalk *w, uint64_t hash, const struct object *o);
+/* keyspaceWillChange for an object whose hash is not at hand. */
+static inline void keyspaceObjectWillChange(struct keyspace *ks, const struct object *o) {
+    if (__builtin_expect(ks->walk != NULL, 0)) keyspaceWalkSave(ks->walk, keyHash(objectKey(o)), o);
 }
 /* Adds an object, whose key must be absent. The keyspace owns it from now on. */
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash);

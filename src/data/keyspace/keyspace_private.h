@@ -49,3 +49,14 @@ size_t volatileSample(struct keyspace *ks, struct object **dst, size_t count);
 bool volatileTryExpand(struct keyspace *ks, size_t count, size_t all);
 bool volatileResize(struct keyspace *ks, uint64_t us); /* true: there is more to do */
 void volatileVerify(struct keyspace *ks);
+
+/* ---- Of a snapshot: data/forkless/keyspace_walk.c ---- */
+/* The contents leave `ks`, which is empty then, and belong to the walk. */
+void keyspaceWalkTakeContents(struct keyspace *ks);
+/* Saves all that is left of a slot, large values included. O(keys). */
+void keyspaceWalkSaveSlot(struct keyspace *ks, int slot);
+/* A value that is being saved in parts comes to a keyspace without a walk: gives it one that is over, so that
+ * its contents are not freed. */
+void keyspaceWalkAdopt(struct keyspace *ks);
+/* The walked contents are in this keyspace now. */
+void keyspaceWalkMoved(struct keyspaceWalk *w, struct keyspace *ks);

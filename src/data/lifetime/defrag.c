@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "data/child.h"
+#include "data/forkless/large_value.h"
 #include "data/keyspace/db.h"
 #include "data/type.h"
 #include "net/ae.h"
@@ -127,13 +128,20 @@ static void defragDropBig(void) {
     zfree(big);
 }
 
+/* Whether there is a value behind the object that no snapshot is saving in parts. */
+static bool defragMayMoveValue(const struct object *o) {
+    return objectHasPtr(o) && !largeValueFind(objectPtr(o));
+}
+
 /* Does a piece of the first big value, which may no longer exist. */
 static void defragStepBig(struct db *db) {
     struct bigValue *big = run.big;
     uint64_t hits = stats.hits;
     struct object *o = dbFind(db, sdsview(big->key));
+    if (o) keyspaceObjectWillChange(&db->keyspace, o);
     big->at.stop_us = run.stop_us;
-    bool more = o && o->type == big->type && objectHasPtr(o) && objectTypeOf(o)->defrag(db, o, &big->at);
+    bool more =
+        o && o->type == big->type && defragMayMoveValue(o) && objectTypeOf(o)->defrag(db, o, &big->at);
     if (o) defragCountKey(hits);
     if (!more) defragDropBig();
 }
@@ -141,9 +149,10 @@ static void defragStepBig(struct db *db) {
 static void defragStepKey(void *priv, void *entry) {
     struct db *db = priv;
     uint64_t hits = stats.hits;
+    keyspaceObjectWillChange(&db->keyspace, entry);
     struct object *o = keyspaceMoveObject(&db->keyspace, entry, defragMove, NULL);
     const struct objectType *type = objectTypeOf(o);
-    if (objectHasPtr(o) && type->defrag) {
+    if (type->defrag && defragMayMoveValue(o)) {
         if (type->freeEffort(o) > (size_t)max_scan_fields) {
             defragDeferValue(o);
         } else {

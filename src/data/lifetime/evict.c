@@ -354,7 +354,7 @@ static void evictResetStats(void) {
 static void evictMarkChange(struct client *c, struct db *db, struct str key) {
     (void)c;
     struct object *o = dbFind(db, key);
-    if (o) o->lru = lruClock();
+    if (o) objectSetMark(o, lruClock());
 }
 
 /* Scores of two policies cannot be compared. The marks on objects stay as they are and become right with

@@ -18,11 +18,20 @@ static uint32_t evictMarksLfuMinutes(void) {
     return (uint32_t)(cmd_time_ms / 60000) & 0xffff;
 }
 
+struct evictClock evictClockNow(void) {
+    return (struct evictClock){evict_policy, lruClock(), evictMarksLfuMinutes(), lfu_decay_minutes};
+}
+
 /* Subtracts one use for every period of lfu-decay-time without any. */
-uint32_t objectFrequency(const struct object *o) {
-    uint32_t uses = o->lru & LFU_MAX, idle = (evictMarksLfuMinutes() - (o->lru >> 8)) & 0xffff;
-    uint64_t periods = lfu_decay_minutes ? idle / (uint64_t)lfu_decay_minutes : 0;
+uint32_t objectFrequencyAt(const struct evictClock *clock, const struct object *o) {
+    uint32_t mark = o->lru, uses = mark & LFU_MAX, idle = (clock->lfu_minutes - (mark >> 8)) & 0xffff;
+    uint64_t periods = clock->lfu_decay_minutes ? idle / (uint64_t)clock->lfu_decay_minutes : 0;
     return periods >= uses ? 0 : uses - (uint32_t)periods;
+}
+
+uint32_t objectFrequency(const struct object *o) {
+    struct evictClock clock = evictClockNow();
+    return objectFrequencyAt(&clock, o);
 }
 
 /* A Morris counter: the higher the count, the less likely a use counts. */
@@ -38,7 +47,7 @@ static uint32_t evictMarksLfuMark(uint32_t uses) {
 
 void objectTouchByPolicy(struct object *o) {
     if (!evictByLfu()) return;
-    o->lru = evictMarksLfuMark(evictMarksCountUse(objectFrequency(o))) & 0xffffff;
+    objectSetMark(o, evictMarksLfuMark(evictMarksCountUse(objectFrequency(o))));
 }
 
 uint32_t objectFirstUse(void) {
@@ -48,11 +57,15 @@ uint32_t objectFirstUse(void) {
 void objectSetUse(struct object *o, int64_t idle_s, int64_t freq) {
     serverAssert(freq <= LFU_MAX);
     if (evictByLfu()) {
-        if (freq >= 0) o->lru = evictMarksLfuMark((uint32_t)freq) & 0xffffff;
+        if (freq >= 0) objectSetMark(o, evictMarksLfuMark((uint32_t)freq));
     } else if (idle_s >= 0) {
         uint32_t longest = 0xffffff / 2; /* a longer time would look like the future */
-        o->lru = (lruClock() - (idle_s < longest ? (uint32_t)idle_s : longest)) & 0xffffff;
+        objectSetMark(o, lruClock() - (idle_s < longest ? (uint32_t)idle_s : longest));
     }
+}
+
+uint32_t objectIdleSecondsAt(const struct evictClock *clock, const struct object *o) {
+    return (clock->lru_s - o->lru) & 0xffffff;
 }
 
 uint32_t objectIdleSeconds(const struct object *o) {

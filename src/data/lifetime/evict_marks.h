@@ -21,6 +21,20 @@ extern int evict_policy;
 
 #define LFU_MAX 255 /* the largest count of uses */
 
+/* Writes the mark. Reads of a key do this while the thread of a snapshot reads the same word for the type and
+ * the encoding (data/forkless/), which the store leaves as they are: a race of equal bits, which is harmless
+ * on every machine, and which ThreadSanitizer is told to overlook. */
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize("thread"), noinline, unused)) static void objectSetMark(struct object *o,
+                                                                                   uint32_t mark) {
+    o->lru = mark & 0xffffff;
+}
+#else
+static inline void objectSetMark(struct object *o, uint32_t mark) {
+    o->lru = mark & 0xffffff;
+}
+#endif
+
 void objectTouchByPolicy(struct object *o);
 static inline bool evictByLfu(void) {
     return __builtin_expect(evict_policy & BY_LFU, 0);
@@ -31,13 +45,23 @@ static inline void objectTouch(struct object *o) {
     if (__builtin_expect(evict_policy & (BY_LFU | BY_LRM), 0))
         objectTouchByPolicy(o);
     else
-        o->lru = lruClock();
+        objectSetMark(o, lruClock());
 }
 /* Returns `lru` for a new object. */
 uint32_t objectFirstUse(void);
 /* Sets what a file or RESTORE says about earlier use; -1: it says nothing. Which of the two counts depends
  * on the policy. */
 void objectSetUse(struct object *o, int64_t idle_s, int64_t freq);
+/* Holds what the functions below read at one moment. A snapshot uses it for all keys, since its thread must
+ * not read what the main thread writes. */
+struct evictClock {
+    int policy;
+    uint32_t lru_s, lfu_minutes;
+    int64_t lfu_decay_minutes;
+};
+struct evictClock evictClockNow(void);
+uint32_t objectIdleSecondsAt(const struct evictClock *clock, const struct object *o);
+uint32_t objectFrequencyAt(const struct evictClock *clock, const struct object *o);
 /* Seconds since the last use, under LRM since the last change; not under an LFU policy. */
 uint32_t objectIdleSeconds(const struct object *o);
 /* The count of uses, 0 to 255, decayed to now; under an LFU policy. */

@@ -49,6 +49,19 @@ static void testIdleSeconds(void **state) {
     objectFree(o);
 }
 
+static void testHeldClock(void **state) {
+    (void)state;
+    evict_policy = BY_LRU;
+    struct object *o = newObject();
+    evictMarksTestPass(5000);
+    struct evictClock clock = evictClockNow();
+    evictMarksTestPass(3000);
+    assert_int_equal(clock.policy, BY_LRU);
+    assert_int_equal(objectIdleSecondsAt(&clock, o), 5);
+    assert_int_equal(objectIdleSeconds(o), 8);
+    objectFree(o);
+}
+
 static void testLrmIgnoresUses(void **state) {
     (void)state;
     evict_policy = BY_LRM;
@@ -122,11 +135,9 @@ static void testCounterStopsAtItsEnd(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testIdleSeconds),
-        cmocka_unit_test(testLrmIgnoresUses),
-        cmocka_unit_test(testDecay),
-        cmocka_unit_test(testCounterIsLogarithmic),
-        cmocka_unit_test(testCounterStopsAtItsEnd),
+        cmocka_unit_test(testIdleSeconds),          cmocka_unit_test(testHeldClock),
+        cmocka_unit_test(testLrmIgnoresUses),       cmocka_unit_test(testDecay),
+        cmocka_unit_test(testCounterIsLogarithmic), cmocka_unit_test(testCounterStopsAtItsEnd),
     };
     randomSeed(4711);
     cmd_time_ms = 1700000000000ll;

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
+#include "data/forkless/large_value.h"
 #include "data/type.h"
 #include "registry/background.h"
 #include "registry/config.h"
@@ -38,6 +39,10 @@ static void lazyfreeFreeValueJob(void *arg) {
 }
 
 void lazyfreeObject(struct object *o, bool async) {
+    if (__builtin_expect(large_value_count != 0, 0) && objectHasPtr(o) && largeValueKeeps(objectValue(o))) {
+        objectFreeHeader(o);
+        return;
+    }
     if (async && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         atomic_fetch_add_explicit(&pending_objects, 1, memory_order_relaxed);
         bioSubmit(BIO_LAZY_FREE, lazyfreeFreeObjectJob, o);
@@ -48,7 +53,7 @@ void lazyfreeObject(struct object *o, bool async) {
 
 void lazyfreeValue(struct value v, bool async, size_t effort) {
     debugAssert(v.type < OBJ_TYPES_MAX && objectTypes[v.type]);
-    if (v.embedded) return;
+    if (v.embedded || (__builtin_expect(large_value_count != 0, 0) && largeValueKeeps(v))) return;
     if (async && effort > LAZYFREE_THRESHOLD) {
         struct value *copy = zmalloc(sizeof *copy);
         *copy = v;
@@ -57,6 +62,10 @@ void lazyfreeValue(struct value v, bool async, size_t effort) {
     } else {
         objectTypes[v.type]->free(v);
     }
+}
+
+static void lazyfreeLargeValue(struct value v) {
+    lazyfreeValue(v, true, SIZE_MAX);
 }
 
 struct contents {
@@ -135,6 +144,7 @@ static sds lazyfreeInfo(sds s) {
 }
 
 void lazyfreeInit(void) {
+    large_value_free = lazyfreeLargeValue;
     static struct configDirective directives[] = {
         CONFIG_BOOL("lazyfree-lazy-eviction", NULL, CONFIG_MODIFIABLE, &lazyfree_lazy_eviction, true, NULL),
         CONFIG_BOOL("lazyfree-lazy-expire", NULL, CONFIG_MODIFIABLE, &lazyfree_lazy_expire, true, NULL),

@@ -78,11 +78,15 @@ static bool rdbWriteShortInteger(struct rioWriter *w, int64_t n) {
     return true;
 }
 
-void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length) {
-    serverAssert(compressed.len && compressed.len < length);
+void rdbWriteLzfHead(struct rioWriter *w, size_t compressed, size_t length) {
+    serverAssert(compressed && compressed < length);
     rioWriteByte(w, LEN_ENCODED << 6 | RDB_ENC_LZF);
-    rdbWriteLen(w, compressed.len);
+    rdbWriteLen(w, compressed);
     rdbWriteLen(w, length);
+}
+
+void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length) {
+    rdbWriteLzfHead(w, compressed.len, length);
     rioWriteStr(w, compressed);
 }
 
@@ -117,8 +121,12 @@ static bool rdbTryCompressed(struct rioWriter *w, struct str s) {
     return done;
 }
 
+bool rdbDirectivePacksStrings(void) {
+    return rdb_compression == RDB_COMPRESSION_YES || rdb_compression == RDB_COMPRESSION_LZF;
+}
+
 static inline bool rdbPacksStrings(const struct rioWriter *w) {
-    return (rdb_compression == RDB_COMPRESSION_YES || rdb_compression == RDB_COMPRESSION_LZF) && !w->frame;
+    return !w->plain_strings && !w->frame && (w->packs_strings || rdbDirectivePacksStrings());
 }
 
 void rdbWriteString(struct rioWriter *w, struct str s) {

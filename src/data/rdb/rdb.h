@@ -131,10 +131,12 @@ static inline bool rdbIsForRedis7(int version) {
 void rdbWriteLen(struct rioWriter *w, uint64_t n);
 /* Writes an integer when the text is one, else compressed bytes when that is shorter, else the text. */
 void rdbWriteString(struct rioWriter *w, struct str s);
+bool rdbDirectivePacksStrings(void);                /* whether rdbcompression asks for it now */
 void rdbWriteDouble(struct rioWriter *w, double d); /* binary64 */
 void rdbWriteInt64(struct rioWriter *w, int64_t n); /* 8 bytes */
 /* Writes a string that LZF has compressed already (quicklist nodes). */
 void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length);
+void rdbWriteLzfHead(struct rioWriter *w, size_t compressed, size_t length); /* the bytes follow */
 
 /* ---- Reading. A function that fails has set the error (rioFail) and freed what it made. ---- */
 #define RDB_MODULE_NAME 10 /* bytes of the name of a module type, with the final 0 */

@@ -56,6 +56,17 @@ int rdbVersionForOthers(void);
  * logged). */
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options);
 const char *rdbSaveErrorText(int error); /* of w->error, for the log */
+/* The pieces of a stream: opcodes that select a database and tell how many keys follow; a key with its value,
+ * whose head is all that comes before the value. With w->strict, a value that w->version does not have sets
+ * w->error. */
+void rdbWriteSelectDb(struct rioWriter *w, int dbid);
+void rdbWriteDbSizes(struct rioWriter *w, uint64_t keys, uint64_t expires);
+/* Tells how many keys each slot of a database has. (Counting those with an expiry would take O(keys).) */
+void rdbWriteSlotSizes(struct rioWriter *w, const struct db *db);
+void rdbWriteKey(struct rioWriter *w, const struct object *o, int dbid);
+void rdbWriteKeyHead(struct rioWriter *w, const struct object *o, int dbid);
+/* Writes everything before the databases. */
+void rdbWriteHead(struct rioWriter *w, const struct rdbSaveOptions *options);
 
 /* rdbchecksum: write and check checksums. For tests: rdb-key-save-delay, in fork children only, and
  * key-load-delay. persist/snapshot.c registers all three. */

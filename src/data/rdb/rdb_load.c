@@ -20,6 +20,7 @@
 #include "base/num.h"
 #include "data/keyspace/db.h"
 #include "data/lifetime/evict.h"
+#include "data/lifetime/lazyfree.h"
 #include "data/notify.h"
 #include "data/rdb/rdb_dataset.h"
 #include "data/type.h"
@@ -104,7 +105,7 @@ static bool rdbLoadAddOne(struct rdbLoader *l, struct object *o, uint64_t hash) 
             objectFree(o);
             return false;
         }
-        objectFree(keyspacePop(l->keyspace, key, hash));
+        lazyfreeObject(keyspacePop(l->keyspace, key, hash), false);
     }
     keyspaceAdd(l->keyspace, o, hash);
     return true;

@@ -21,6 +21,7 @@
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "data/child.h"
+#include "data/forkless/forkless.h"
 #include "data/keyspace/db.h"
 #include "data/keyspace/read_ahead.h"
 #include "data/lifetime/evict.h"
@@ -36,9 +37,7 @@ struct rdbSaver {
     void (*progress)(uint64_t keys);
     uint64_t keys, reported_at; /* keys so far; bytes written when progress was last reported */
     int dbid;
-    size_t left_in_slot;  /* keys, when they go by slot */
-    bool strict;          /* the version was asked for: no other one will do */
-    bool idle, frequency; /* write marks of use, as the eviction policy needs them */
+    size_t left_in_slot; /* keys, when they go by slot */
 };
 
 /* ---- Head ---- */
@@ -115,7 +114,7 @@ static void rdbSaveWriteFields(struct rioWriter *w) {
     }
 }
 
-static void rdbSaveWriteHead(struct rioWriter *w, const struct rdbSaveOptions *options) {
+void rdbWriteHead(struct rioWriter *w, const struct rdbSaveOptions *options) {
     rdbSaveWriteMagic(w, w->version);
     rdbSaveWriteAux(w, "valkey-ver", STR(VALKEY_VERSION));
     rdbSaveWriteAuxInt(w, "redis-bits", (int64_t)sizeof(void *) * 8);
@@ -133,52 +132,72 @@ static void rdbSaveWriteHead(struct rioWriter *w, const struct rdbSaveOptions *o
 /* ---- Keys ---- */
 
 /* Fails rather than leaving anything out, which a reader could not notice. */
-static void rdbSaveFailVersion(struct rdbSaver *s, struct str key) {
-    if (s->w->error) return;
+static void rdbSaveFailVersion(struct rioWriter *w, struct str key, int dbid) {
+    if (w->error) return;
     sds shown = hide_user_data ? sdsnew("\"*redacted*\"") : sdscatrepr(sdsempty(), key.ptr, key.len);
     serverLog(LL_WARNING, "Can't store key '%.*s' (db %d) in RDB version %d", (int)sdslen(shown) - 2,
-              shown + 1, s->dbid, s->w->version);
+              shown + 1, dbid, w->version);
     sdsfree(shown);
-    s->w->error = EPROTO;
+    w->error = EPROTO;
 }
 
 /* When keys go by slot, the keys of each slot come together, preceded by their numbers so that a reader
  * can make tables of that size: `slot,keys,with an expiry,0`. (The last is the number of keys with
  * parts that expire.) */
+static void rdbSaveWriteSlotInfo(struct rioWriter *w, int slot, size_t keys, size_t expires) {
+    char text[4 * LONG_STR_SIZE];
+    int len = snprintf(text, sizeof text, "%d,%zu,%zu,0", slot, keys, expires);
+    rdbSaveWriteAux(w, "slot-info", strN(text, (size_t)len));
+}
+
 static void rdbSaveAnnounceSlot(struct rdbSaver *s, const struct object *o) {
     struct db *db = dbGet(s->dbid);
-    char text[4 * LONG_STR_SIZE];
     int slot = keySlot(objectKey(o));
     bool expires = keyspaceExpiresSize(&db->keyspace) > 0;
     s->left_in_slot = keyspaceSlotSize(&db->keyspace, slot);
-    int len = snprintf(text, sizeof text, "%d,%zu,%zu,0", slot, s->left_in_slot,
-                       expires ? keyspaceSlotExpires(&db->keyspace, slot) : 0);
-    rdbSaveWriteAux(s->w, "slot-info", strN(text, (size_t)len));
+    rdbSaveWriteSlotInfo(s->w, slot, s->left_in_slot, expires ? keyspaceSlotExpires(&db->keyspace, slot) : 0);
 }
 
-static void rdbSaveWriteObject(struct rdbSaver *s, const struct object *o) {
-    struct rioWriter *w = s->w;
-    if (keys_by_slot && !s->left_in_slot) rdbSaveAnnounceSlot(s, o);
-    s->left_in_slot -= keys_by_slot;
+void rdbWriteSlotSizes(struct rioWriter *w, const struct db *db) {
+    const struct keyspace *ks = &db->keyspace;
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        size_t keys = keyspaceSlotSize(ks, slot);
+        if (keys) rdbSaveWriteSlotInfo(w, slot, keys, 0);
+    }
+}
+
+static void rdbSaveWriteUse(struct rioWriter *w, const struct object *o) {
+    const struct evictClock now = w->clock ? *w->clock : evictClockNow();
+    if (now.policy & (BY_LRU | BY_LRM)) {
+        rioWriteByte(w, RDB_OP_IDLE);
+        rdbWriteLen(w, objectIdleSecondsAt(&now, o));
+    } else if (now.policy & BY_LFU) {
+        rioWriteByte(w, RDB_OP_FREQ);
+        rioWriteByte(w, (uint8_t)objectFrequencyAt(&now, o));
+    }
+}
+
+void rdbWriteKeyHead(struct rioWriter *w, const struct object *o, int dbid) {
     if (objectHasExpire(o)) {
         rioWriteByte(w, RDB_OP_EXPIRETIME_MS);
         rdbWriteInt64(w, objectExpire(o));
     }
-    if (s->idle) {
-        rioWriteByte(w, RDB_OP_IDLE);
-        rdbWriteLen(w, objectIdleSeconds(o));
-    } else if (s->frequency) {
-        rioWriteByte(w, RDB_OP_FREQ);
-        rioWriteByte(w, (uint8_t)objectFrequency(o));
-    }
+    rdbSaveWriteUse(w, o);
     uint8_t type = rdbValueType(w, o);
-    if (s->strict && !rdbVersionHas(w->version, type)) {
-        rdbSaveFailVersion(s, objectKey(o));
-        return;
-    }
+    if (w->strict && !rdbVersionHas(w->version, type)) rdbSaveFailVersion(w, objectKey(o), dbid);
     rioWriteByte(w, type);
     rdbWriteString(w, objectKey(o));
-    rdbWriteValue(w, o);
+}
+
+void rdbWriteKey(struct rioWriter *w, const struct object *o, int dbid) {
+    rdbWriteKeyHead(w, o, dbid);
+    if (!w->error) rdbWriteValue(w, o);
+}
+
+static void rdbSaveWriteObject(struct rdbSaver *s, const struct object *o) {
+    if (keys_by_slot && !s->left_in_slot) rdbSaveAnnounceSlot(s, o);
+    s->left_in_slot -= keys_by_slot;
+    rdbWriteKey(s->w, o, s->dbid);
 }
 
 /* Reports progress once per buffer, so that small keys need no clock. */
@@ -209,41 +228,53 @@ static bool rdbSaveWriteKeys(struct rdbSaver *s, struct db *db) {
     return true;
 }
 
+void rdbWriteSelectDb(struct rioWriter *w, int dbid) {
+    rioWriteByte(w, RDB_OP_SELECTDB);
+    rdbWriteLen(w, (uint64_t)dbid);
+}
+
+void rdbWriteDbSizes(struct rioWriter *w, uint64_t keys, uint64_t expires) {
+    rioWriteByte(w, RDB_OP_RESIZEDB);
+    rdbWriteLen(w, keys);
+    rdbWriteLen(w, expires);
+}
+
 static bool rdbSaveWriteDb(struct rdbSaver *s, struct db *db) {
     if (keyspaceSize(&db->keyspace) == 0) return true;
     s->dbid = db->id;
-    rioWriteByte(s->w, RDB_OP_SELECTDB);
-    rdbWriteLen(s->w, (uint64_t)db->id);
-    rioWriteByte(s->w, RDB_OP_RESIZEDB);
-    rdbWriteLen(s->w, keyspaceSize(&db->keyspace));
-    rdbWriteLen(s->w, keyspaceExpiresSize(&db->keyspace));
+    rdbWriteSelectDb(s->w, db->id);
+    rdbWriteDbSizes(s->w, keyspaceSize(&db->keyspace), keyspaceExpiresSize(&db->keyspace));
     return rdbSaveWriteKeys(s, db);
 }
 
 const char *rdbSaveErrorText(int error) {
-    return error == EPROTO ? "rdb-compatible-version names a version that can't hold the data"
-                           : strerror(error);
+    return error == EPROTO    ? "rdb-compatible-version names a version that can't hold the data"
+           : error == ENOBUFS ? "forkless-buffer-limit has been reached"
+                              : strerror(error);
 }
 
-bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
-    serverAssert(!options->version || rdbVersionReadable(options->version));
-    struct rdbSaver s = {.w = w,
-                         .progress = options->progress,
-                         .strict = options->version != 0,
-                         .idle = evict_policy & (BY_LRU | BY_LRM),
-                         .frequency = evict_policy & BY_LFU};
-    bool checksum = rdb_checksum && !options->without_checksum;
-    if (options->codec != STREAM_PLAIN) rioWriterStartFrame(w, options->codec, STREAM_KIND_RDB, checksum);
-    w->checksum = checksum && !w->frame;
-    w->lzf_learns = true;
-    w->version = options->version ? options->version : rdbVersionNeeded();
-    rdbSaveWriteHead(w, options);
+/* Everything between magic and end mark, as the databases are now. */
+static bool rdbSaveWriteDataset(struct rioWriter *w, const struct rdbSaveOptions *options) {
+    struct rdbSaver s = {.w = w, .progress = options->progress};
+    rdbWriteHead(w, options);
     bool aside = rdb_modules.saveAside && !options->without_keys;
     if (aside) rdb_modules.saveAside(w, false);
     for (int i = 0; i < dbCount() && !options->without_keys; i++) {
         if (!rdbSaveWriteDb(&s, &dbs[i])) return false;
     }
     if (aside) rdb_modules.saveAside(w, true);
+    return true;
+}
+
+bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
+    serverAssert(!options->version || rdbVersionReadable(options->version));
+    bool checksum = rdb_checksum && !options->without_checksum, in_thread = childInThread();
+    if (options->codec != STREAM_PLAIN) rioWriterStartFrame(w, options->codec, STREAM_KIND_RDB, checksum);
+    w->checksum = checksum && !w->frame;
+    w->lzf_learns = true;
+    w->strict = options->version != 0;
+    w->version = in_thread ? forklessVersion() : options->version ? options->version : rdbVersionNeeded();
+    if (!(in_thread ? forklessWriteAll(w, options->progress) : rdbSaveWriteDataset(w, options))) return false;
     rioWriteByte(w, RDB_OP_EOF);
     uint64_t crc = rioWriterCrc(w); /* 0 means that there is none */
     w->checksum = false;

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/num.h"
+#include "data/type.h"
 #include "net/resp.h"
 
 void rewriteCommand(struct rioWriter *w, int64_t argc) {
@@ -12,11 +13,19 @@ void rewriteCommand(struct rioWriter *w, int64_t argc) {
     rioWrote(w, (size_t)(respWriteRequestHead(p, argc) - p));
 }
 
-void rewriteArg(struct rioWriter *w, struct str arg) {
+void rewriteArgBegin(struct rioWriter *w, size_t len) {
     char *p = rioRoom(w, RESP_HDR_SIZE);
-    rioWrote(w, (size_t)(respWriteBulkHead(p, arg.len) - p));
-    rioWriteStr(w, arg);
+    rioWrote(w, (size_t)(respWriteBulkHead(p, len) - p));
+}
+
+void rewriteArgEnd(struct rioWriter *w) {
     rioWrite(w, "\r\n", 2);
+}
+
+void rewriteArg(struct rioWriter *w, struct str arg) {
+    rewriteArgBegin(w, arg.len);
+    rioWriteStr(w, arg);
+    rewriteArgEnd(w);
 }
 
 void rewriteArgsOf(struct rioWriter *w, const struct str *args, size_t count) {
@@ -31,6 +40,25 @@ void rewriteArgInt(struct rioWriter *w, int64_t n) {
 void rewriteArgDouble(struct rioWriter *w, double d) {
     char text[DOUBLE_STR_SIZE];
     rewriteArg(w, strN(text, d2string(text, d)));
+}
+
+void rewriteSelectDb(struct rioWriter *w, int dbid) {
+    rewriteCommand(w, 2);
+    rewriteWord(w, "SELECT");
+    rewriteArgInt(w, dbid);
+}
+
+void rewriteExpiry(struct rioWriter *w, struct str key, int64_t when_ms) {
+    rewriteCommand(w, 3);
+    rewriteWord(w, "PEXPIREAT");
+    rewriteArg(w, key);
+    rewriteArgInt(w, when_ms);
+}
+
+void rewriteKey(struct rioWriter *w, const struct object *o) {
+    struct str key = objectKey(o);
+    objectTypeOf(o)->rewrite(w, key, o);
+    if (objectHasExpire(o)) rewriteExpiry(w, key, objectExpire(o));
 }
 
 void rewriteItem(struct rewriteItems *items) {

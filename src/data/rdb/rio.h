@@ -37,9 +37,13 @@ struct rioWriter {
     uint64_t crc;     /* CRC-64 of the flushed bytes */
     int error;        /* errno of the first failure, or 0 */
     /* These are for encoders (data/rdb/rdb.h): */
-    int version;                   /* of the format to be written; 0: any */
-    bool lzf_learns;               /* skip compression of strings while it fails */
-    uint8_t lzf_failed, lzf_skips; /* failures in a row; how many strings are not tried now */
+    int version;                    /* of the format to be written; 0: any */
+    bool strict;                    /* what `version` does not have is an error */
+    bool plain_strings;             /* strings are never compressed */
+    bool packs_strings;             /* else: compressed, whatever rdbcompression says; false: as it says */
+    const struct evictClock *clock; /* for the marks of use of keys (evict_marks.h); NULL: the present one */
+    bool lzf_learns;                /* skip compression of strings while it fails */
+    uint8_t lzf_failed, lzf_skips;  /* failures in a row; how many strings are not tried now */
     int (*sink)(void *priv, const char *p, size_t n); /* takes all n bytes, or returns an errno */
     void *priv;
     struct streamWriter *frame; /* NULL: what is written is not compressed */

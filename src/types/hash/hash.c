@@ -175,6 +175,7 @@ static void hashCountDead(struct hash *h, struct str field) {
 
 static bool hashTableSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
     uint64_t hash = dbHashMember(field);
+    hashFieldWillChange(h->ptr, hash);
     struct hashtableRef *ref = hashtableFindRef(h->ptr, field, hash);
     if (!ref) {
         hashtableAddUnchecked(h->ptr, hashEntryNew(field, value), hash);
@@ -196,9 +197,11 @@ static struct hashEntry *hashTableFind(const struct hash *h, struct str field) {
 static bool hashTableRemove(struct hash *h, struct str field, bool dead) {
     struct hashEntry *e = hashTableFind(h, field);
     if (!e || hashIsDead(e) != dead) return false;
+    uint64_t hash = dbHashMember(field);
+    hashFieldWillChange(h->ptr, hash);
     if (hashEntryExpire(e) != HASH_NO_EXPIRE)
         hashHeapRemove(&hashExpiring(h)->due, &hashFieldHeap, hashEntryHeapPos(e));
-    hashtablePopHashed(h->ptr, field, dbHashMember(field));
+    hashtablePopHashed(h->ptr, field, hash);
     hashEntryFree(e);
     return true;
 }
@@ -241,9 +244,11 @@ size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t ma
     size_t n = 0;
     struct hashEntry *first;
     while (n < max && (first = hashHeapFirst(&e->due)) && hashIsDead(first)) {
-        hashHeapRemove(&e->due, &hashFieldHeap, 0);
         struct str field = hashEntryField(first);
-        hashtableRemoveEntry(&e->fields, first, hashBytes(field.ptr, field.len));
+        uint64_t hash = hashBytes(field.ptr, field.len);
+        hashFieldWillChange(e, hash);
+        hashHeapRemove(&e->due, &hashFieldHeap, 0);
+        hashtableRemoveEntry(&e->fields, first, hash);
         entries[n++] = first;
     }
     return n;
@@ -327,6 +332,7 @@ static void hashToExpiring(struct hash *h) {
     if (h->encoding == HASH_EXPIRING) return;
     struct expiringHash *e = hashExpiringNew();
     e->fields = *(struct hashtable *)h->ptr;
+    largeValueMoved(h->ptr, e);
     zfreeSized(h->ptr, sizeof(struct hashtable));
     h->ptr = e;
     h->encoding = HASH_EXPIRING;
@@ -346,6 +352,7 @@ static void hashToPlain(struct hash *h, struct db *db) {
     struct expiringHash *e = hashExpiring(h);
     struct hashtable *ht = zmalloc(sizeof *ht);
     *ht = e->fields;
+    largeValueMoved(e, ht);
     zfreeSized(e, sizeof *e);
     h->ptr = ht;
     h->encoding = HASH_TABLE;
@@ -621,7 +628,9 @@ void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
     }
     hashToExpiring(h);
     struct hashHeap *due = &hashExpiring(h)->due;
-    struct hashtableRef *ref = hashtableFindRef(h->ptr, field, dbHashMember(field));
+    uint64_t hash = dbHashMember(field);
+    hashFieldWillChange(h->ptr, hash);
+    struct hashtableRef *ref = hashtableFindRef(h->ptr, field, hash);
     serverAssert(ref);
     struct hashEntry *e = hashtableRefEntry(ref);
     bool had = hashEntryExpire(e) != HASH_NO_EXPIRE;
@@ -642,7 +651,7 @@ void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
 void hashIterate(struct hashIterator *it, const struct hash *h) {
     it->h = h;
     if (hashIsTable(h))
-        hashtableInitIterator(&it->table, h->ptr, true);
+        hashtableInitIterator(&it->table, h->ptr, false);
     else
         it->next = h->encoding == HASH_PACKED ? h->ptr : lpFirst(hashListpackOf(h));
 }

@@ -107,6 +107,7 @@ static void hashExpireReclaim(struct db *db, const struct hashTracked *e) {
     struct str view = sdsview(key);
     struct object *o = dbFind(db, view);
     serverAssert(o && hashEncodingExpires(o->encoding));
+    keyspaceObjectWillChange(&db->keyspace, o);
     struct hash h;
     hashOpen(&h, o);
     serverAssert(hashTrackedOf(&h) == e);

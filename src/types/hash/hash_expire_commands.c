@@ -288,6 +288,7 @@ void hgetexCommand(struct client *c) {
         (f.end < c->argc && !expiryParseOptions(c, f.end, c->argc, &kind, &time)) || !hashKeyRead(c, &k) ||
         (kind >= EXPIRY_EX && !expiryParseTime(c, time, kind, 0, &when_ms)))
         return;
+    if (kind && k.o) keyspaceObjectWillChange(&c->db->keyspace, k.o); /* it was looked up for reading */
     hashExpireFieldListInit(&changed, &f);
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {

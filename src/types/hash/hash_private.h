@@ -2,12 +2,15 @@
 /* hash_private.h - what the files of the hash container share. */
 #pragma once
 
+#include "data/forkless/large_value.h"
 #include "data/keyspace/db.h"
+#include "ds/hashtable.h"
 #include "registry/cron.h"
 #include "types/hash/hash.h"
 #include "types/hash/hash_heap.h"
 
 struct keyspace;
+struct rioWriter;
 
 /* The place of a hash with expiring fields in its database. */
 struct hashTracked {
@@ -57,6 +60,13 @@ bool hashListpackStays(unsigned char *lp);
 /* Removes up to `max` dead fields; their entries, or entries with their names, belong to the caller then. */
 size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t max);
 
+/* ---- In files (hash_rdb.c) ---- */
+/* Writes a field in Redis's format, of a hash whose first expiry is `first_ms`. */
+void hashRdbWriteForRedis(struct rioWriter *w, int64_t first_ms, const struct hashItem *item);
+/* Returns the expiry as Redis can read it. */
+int64_t hashRdbRedisExpiry(int64_t expire_ms);
+void hashRdbRewriteExpiring(struct rioWriter *w, struct str key, const struct hashItem *item);
+
 /* ---- Small hashes with expiring fields (hash_timed.c). A place is the address of a field. ---- */
 struct timedHash *hashTimedNew(size_t bytes); /* room for so many bytes of listpack */
 void hashTimedFree(struct timedHash *t);
@@ -86,3 +96,13 @@ size_t hashCountExpiring(const struct keyspace *ks, bool overdue);
 /* Removes dead fields for one millisecond. Returns true when there are more. */
 bool hashReclaimSlice(void);
 void hashExpireInit(void);
+
+/* Large hashes in a snapshot without a fork (data/forkless/large_value.h). Only tables can be
+ * large. hash.c reports each change of a field, of its value or its expiry, before it makes it. */
+const struct valueParts *hashParts(const struct object *o); /* the hook `parts` */
+void hashPartsBefore(struct largeValue *v, uint64_t hash);
+/* Called before a field with this hash is added, removed or changed. */
+static inline void hashFieldWillChange(const void *container, uint64_t hash) {
+    struct largeValue *v = largeValueFind(container);
+    if (__builtin_expect(v != NULL, 0)) hashPartsBefore(v, hash);
+}

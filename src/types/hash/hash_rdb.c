@@ -48,7 +48,7 @@ static void hashRdbSaveTable(struct rioWriter *w, hashtable *ht, bool expiring) 
     struct hashtableIterator it;
     void *entry;
     rdbWriteLen(w, hashtableSize(ht));
-    hashtableInitIterator(&it, ht, true);
+    hashtableInitIterator(&it, ht, false);
     while (hashtableNext(&it, &entry)) {
         rdbWriteString(w, hashEntryField(entry));
         rdbWriteString(w, hashEntryValue(entry));
@@ -68,51 +68,66 @@ static void hashRdbSaveTimed(struct rioWriter *w, const struct hash *h) {
     }
 }
 
-/* Saves a hash with expiring fields in Redis's format, in two passes: the first finds the first expiry. */
-struct hashRdbForRedis {
-    struct rioWriter *w; /* NULL: this is the first pass */
-    int64_t first_ms;
-};
-
-static void hashRdbNoteForRedis(struct hashRdbForRedis *pass, const struct hashItem *item) {
-    bool expires = item->expire_ms != HASH_NO_EXPIRE;
-    int64_t expire_ms = item->expire_ms < REDIS_EXPIRY_MAX ? item->expire_ms : REDIS_EXPIRY_MAX;
-    if (!pass->w) {
-        if (expires && expire_ms < pass->first_ms) pass->first_ms = expire_ms;
-        return;
-    }
-    rdbWriteLen(pass->w, expires ? (uint64_t)(expire_ms - pass->first_ms) + 1 : 0);
-    rdbWriteString(pass->w, item->field.s);
-    rdbWriteString(pass->w, item->value.s);
-}
-
-/* Goes through all fields, also those that have expired. */
-static void hashRdbWalkForRedis(struct hashRdbForRedis *pass, const struct hash *h) {
+/* Passes all fields of a hash to fn, also those that have expired: what time it is must not be asked in a
+ * snapshot's thread. */
+static void hashRdbEachField(const struct hash *h, void (*fn)(void *priv, const struct hashItem *item),
+                             void *priv) {
     struct hashItem item;
     if (h->encoding == HASH_TIMED) {
         for (unsigned char *p = NULL; (p = hashTimedNext(h->ptr, p));) {
             hashRead(h, p, &item);
-            hashRdbNoteForRedis(pass, &item);
+            fn(priv, &item);
         }
-        return;
+    } else if (hashTable(h)) {
+        struct hashtableIterator it;
+        void *entry;
+        hashtableInitIterator(&it, h->ptr, false);
+        while (hashtableNext(&it, &entry)) {
+            hashRead(h, entry, &item);
+            fn(priv, &item);
+        }
+    } else {
+        struct hashIterator it;
+        hashIterate(&it, h);
+        while (hashNext(&it, &item)) fn(priv, &item);
+        hashStop(&it);
     }
-    struct hashtableIterator it;
-    void *entry;
-    hashtableInitIterator(&it, h->ptr, true);
-    while (hashtableNext(&it, &entry)) {
-        hashRead(h, entry, &item);
-        hashRdbNoteForRedis(pass, &item);
-    }
-    hashtableStopIterator(&it);
+}
+
+int64_t hashRdbRedisExpiry(int64_t expire_ms) {
+    return expire_ms < REDIS_EXPIRY_MAX ? expire_ms : REDIS_EXPIRY_MAX;
+}
+
+void hashRdbWriteForRedis(struct rioWriter *w, int64_t first_ms, const struct hashItem *item) {
+    bool expires = item->expire_ms != HASH_NO_EXPIRE;
+    rdbWriteLen(w, expires ? (uint64_t)(hashRdbRedisExpiry(item->expire_ms) - first_ms) + 1 : 0);
+    rdbWriteString(w, item->field.s);
+    rdbWriteString(w, item->value.s);
+}
+
+/* Saves a hash with expiring fields in Redis's format, in two passes: the first finds the first expiry. */
+struct hashRdbForRedis {
+    struct rioWriter *w;
+    int64_t first_ms;
+};
+
+static void hashRdbNoteFirst(void *priv, const struct hashItem *item) {
+    struct hashRdbForRedis *pass = priv;
+    if (item->expire_ms != HASH_NO_EXPIRE && item->expire_ms < pass->first_ms)
+        pass->first_ms = item->expire_ms;
+}
+
+static void hashRdbSaveField(void *priv, const struct hashItem *item) {
+    struct hashRdbForRedis *pass = priv;
+    hashRdbWriteForRedis(pass->w, pass->first_ms, item);
 }
 
 static void hashRdbSaveForRedis(struct rioWriter *w, const struct hash *h) {
-    struct hashRdbForRedis pass = {.first_ms = REDIS_EXPIRY_MAX};
-    hashRdbWalkForRedis(&pass, h);
+    struct hashRdbForRedis pass = {.w = w, .first_ms = REDIS_EXPIRY_MAX};
+    hashRdbEachField(h, hashRdbNoteFirst, &pass);
     rdbWriteInt64(w, pass.first_ms);
     rdbWriteLen(w, hashSize(h));
-    pass.w = w;
-    hashRdbWalkForRedis(&pass, h);
+    hashRdbEachField(h, hashRdbSaveField, &pass);
 }
 
 void hashRdbSave(struct rioWriter *w, const struct object *o) {
@@ -304,7 +319,7 @@ enum rdbLoaded hashRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *
 
 /* ---- Rewriting ---- */
 
-static void hashRdbRewriteExpiring(struct rioWriter *w, struct str key, const struct hashItem *item) {
+void hashRdbRewriteExpiring(struct rioWriter *w, struct str key, const struct hashItem *item) {
     rewriteCommand(w, 8);
     rewriteArgs(w, STR("HSETEX"), key, STR("PXAT"));
     rewriteArgInt(w, item->expire_ms);
@@ -313,24 +328,24 @@ static void hashRdbRewriteExpiring(struct rioWriter *w, struct str key, const st
     rewriteArgs(w, item->field.s, item->value.s);
 }
 
+static void hashRdbRewriteField(void *priv, const struct hashItem *item) {
+    struct rewriteItems *items = priv;
+    if (item->expire_ms != HASH_NO_EXPIRE) return;
+    rewriteItem(items);
+    rewriteArgs(items->w, item->field.s, item->value.s);
+}
+
+static void hashRdbRewriteIfExpiring(void *priv, const struct hashItem *item) {
+    const struct rewriteItems *items = priv;
+    if (item->expire_ms != HASH_NO_EXPIRE) hashRdbRewriteExpiring(items->w, items->key, item);
+}
+
 void hashRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     struct hash h;
-    struct hashIterator it;
-    struct hashItem item;
     hashOpen(&h, o);
     size_t expiring = hashCountExpiringFields(&h);
     struct rewriteItems items = {
         .w = w, .left = hashSize(&h) - expiring, .args_per_item = 2, .name = STR("HSET"), .key = key};
-    hashIterate(&it, &h);
-    while (hashNext(&it, &item)) {
-        if (item.expire_ms != HASH_NO_EXPIRE) continue;
-        rewriteItem(&items);
-        rewriteArgs(w, item.field.s, item.value.s);
-    }
-    hashStop(&it);
-    if (!expiring) return;
-    hashIterate(&it, &h);
-    while (hashNext(&it, &item))
-        if (item.expire_ms != HASH_NO_EXPIRE) hashRdbRewriteExpiring(w, key, &item);
-    hashStop(&it);
+    hashRdbEachField(&h, hashRdbRewriteField, &items);
+    if (expiring) hashRdbEachField(&h, hashRdbRewriteIfExpiring, &items);
 }

@@ -156,6 +156,7 @@ static const struct objectType hash_type = {
     .onRemoved = hashTypeOnRemoved,
     .onAllRemoved = hashUntrackAll,
     .defrag = hashDefrag,
+    .parts = hashParts,
     RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),
     .rdbVersionNeeded = hashRdbVersionNeeded,
     .volatileCount = hashCountExpiring,

@@ -471,18 +471,23 @@ static bool genericFlushMode(struct client *c, bool *async) {
     return true;
 }
 
-static void (*flushall_hooks[FLUSHALL_HOOKS_MAX])(void);
+static struct {
+    void (*before)(void);
+    void (*after)(void);
+} flushall_hooks[FLUSHALL_HOOKS_MAX];
 static int flushall_hook_count;
 
-void onFlushall(void (*fn)(void)) {
-    serverAssert(flushall_hook_count < FLUSHALL_HOOKS_MAX);
-    flushall_hooks[flushall_hook_count++] = fn;
+void onFlushall(void (*before)(void), void (*after)(void)) {
+    serverAssert(before && after && flushall_hook_count < FLUSHALL_HOOKS_MAX);
+    flushall_hooks[flushall_hook_count].before = before;
+    flushall_hooks[flushall_hook_count++].after = after;
 }
 
 /* The changes are counted first: a hook that saves has saved them. */
 void flushAll(bool async) {
+    for (int i = 0; i < flushall_hook_count; i++) flushall_hooks[i].before();
     changesCount(dbEmpty(NULL, async));
-    for (int i = 0; i < flushall_hook_count; i++) flushall_hooks[i]();
+    for (int i = 0; i < flushall_hook_count; i++) flushall_hooks[i].after();
 }
 
 /* db NULL: all databases. */

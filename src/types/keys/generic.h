@@ -37,6 +37,6 @@ void scanReply(struct client *c, struct str cursor, const struct scanOptions *op
 struct object;
 /* Deletes a key that a command has given an expiry in the past, and reports it as expired. */
 void genericExpireNow(struct client *c, struct object *o, struct str key);
-/* Registers a function that FLUSHALL calls when the data is gone. */
-void onFlushall(void (*fn)(void));
+/* Registers functions that FLUSHALL calls before it removes the data and when the data is gone. */
+void onFlushall(void (*before)(void), void (*after)(void));
 void flushAll(bool async); /* what FLUSHALL does, without the notification of others */

@@ -9,8 +9,10 @@
 #include "command/command.h"
 #include "commands/cmd_list.h"
 #include "data/digest.h"
+#include "data/forkless/large_value.h"
 #include "data/keyspace/db.h"
 #include "data/type.h"
+#include "ds/quicklist_save.h"
 #include "registry/config.h"
 #include "registry/debug.h"
 #include "registry/server_events.h"
@@ -61,7 +63,9 @@ static bool listStaysListpack(struct listRef *l, size_t add_bytes, size_t add_co
 
 static void listToListpack(struct listRef *l, struct qlLimits limits) {
     unsigned char *lp = listIsListpack(l) ? NULL : qlToListpack(l->ptr, limits);
-    if (lp) *l = (struct listRef){.ptr = lp, .encoding = LIST_LISTPACK};
+    if (!lp) return;
+    if (!largeValueKeeps(valuePtr(OBJ_LIST, LIST_QUICKLIST, l->ptr))) qlFree(l->ptr);
+    *l = (struct listRef){.ptr = lp, .encoding = LIST_LISTPACK};
 }
 
 void listTypeShrink(struct listRef *l) {
@@ -419,7 +423,7 @@ static bool listHookPrefetch(const struct object *o, const struct prefetchReques
 
 #define NODES_PER_CALL 128
 
-/* A long list is moved some nodes at a time. */
+/* A long list is moved some nodes at a time; one that a snapshot is saving stays where it is. */
 static bool listDefrag(struct db *db, struct object *o, struct defragCursor *at) {
     (void)db;
     if (o->encoding == LIST_LISTPACK) {
@@ -449,6 +453,7 @@ static const struct objectType listType = {
     .iterate = listHookIterate,
     .debugInfo = listHookDebugInfo,
     .defrag = listDefrag,
+    .parts = listParts,
     RDB_HOOK_FIELDS(list, LIST_RDB_TYPES),
 };
 
@@ -479,6 +484,7 @@ static const struct debugSubcommand packed_subcommand = {"quicklist-packed-thres
 
 void listTypeInit(void) {
     debugRegister(&packed_subcommand);
+    ql_save_of = listSaveOf;
     objectTypeRegister(&listType);
     configRegister(directives, sizeof directives / sizeof *directives);
     commandRegister(commandsList);

@@ -113,6 +113,10 @@ static inline bool listTypeMatches(const struct listNeedle *n, const struct lpVa
     return v->sval ? strEq(strN(v->sval, v->slen), n->text) : n->is_number && v->lval == n->number;
 }
 
+/* ---- Snapshots without a fork (list_parts.c) ---- */
+const struct valueParts *listParts(const struct object *o);
+struct qlSave *listSaveOf(const struct quicklist *ql); /* for ql_save_of */
+
 /* ---- Reply (list_reply.c) ---- */
 /* Replies elements start, start + 1 ... as bulk strings, without the array's header; or start, start
  * - 1 ... */

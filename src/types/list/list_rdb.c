@@ -22,7 +22,15 @@ uint8_t listRdbType(const struct object *o, int version) {
     return RDB_TYPE_LIST_QUICKLIST_2;
 }
 
-static void listRdbSaveNode(void *priv, const struct qlNodeView *n) {
+void listRdbSaveNodeHead(struct rioWriter *w, const struct qlNodeView *n) {
+    rdbWriteLen(w, n->plain ? NODE_PLAIN : NODE_PACKED);
+    if (n->compressed)
+        rdbWriteLzfHead(w, n->bytes.len, n->length);
+    else
+        rdbWriteLen(w, n->bytes.len);
+}
+
+void listRdbSaveNode(void *priv, const struct qlNodeView *n) {
     struct rioWriter *w = priv;
     rdbWriteLen(w, n->plain ? NODE_PLAIN : NODE_PACKED);
     if (n->compressed)

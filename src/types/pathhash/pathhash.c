@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
+#include "data/forkless/large_value.h"
 #include "data/lifetime/lazyfree.h"
 #include "types/pathhash/pathhash_private.h"
 #include "types/types.h"
@@ -117,7 +118,13 @@ bool pathHashGet(const struct pathHash *ph, struct str path, struct hash *h) {
     return place;
 }
 
+/* Before a change of a path, or with a new one (NULL). */
+static inline void pathHashReport(const struct pathHash *ph, struct str path, const void *payload) {
+    if (__builtin_expect(large_value_count != 0, 0)) pathHashPartsChange(ph, path, payload);
+}
+
 static void payloadOpenChange(struct payloadChange *e, struct pathHash *ph, struct str path, void **place) {
+    pathHashReport(ph, path, *place);
     e->ph = ph;
     e->path = path;
     e->place = place;
@@ -159,6 +166,7 @@ void payloadCommit(struct payloadChange *e) {
 bool pathHashRemove(struct pathHash *ph, struct str path, bool lazy) {
     void *payload = pathmapRemove(ph->paths, path);
     if (!payload) return false;
+    pathHashReport(ph, path, payload);
     size_t fields = payloadTableFields(payload);
     ph->table_fields -= fields;
     if (fields)
@@ -197,6 +205,7 @@ size_t pathHashRemovePrefix(struct pathHash *ph, struct str prefix, bool lazy) {
     struct pathHash *removed = pathHashDetach(ph, prefix);
     if (!removed) return 0;
     size_t count = pathHashCount(removed);
+    if (__builtin_expect(large_value_count != 0, 0) && pathHashPartsTake(ph, prefix, removed)) return count;
     lazyfreeValue(pathHashValue(removed), lazy, pathHashFreeEffort(removed));
     return count;
 }

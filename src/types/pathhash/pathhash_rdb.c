@@ -5,7 +5,7 @@
  *
  * There may be no paths, but no path is without fields. */
 #include "data/rdb/rewrite.h"
-#include "types/pathhash/pathhash.h"
+#include "types/pathhash/pathhash_private.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -16,10 +16,11 @@ uint8_t pathHashRdbType(const struct object *o, int version) {
     return RDB_TYPE_PATH_HASH;
 }
 
-static void pathHashRdbSavePayload(struct rioWriter *w, const void *payload) {
+void pathHashRdbSavePath(struct rioWriter *w, struct str path, const void *payload) {
     struct hash h;
     struct hashIterator it;
     struct hashItem item;
+    rdbWriteString(w, path);
     payloadOpen(&h, payload);
     rdbWriteLen(w, hashSize(&h));
     hashIterate(&it, &h);
@@ -36,10 +37,7 @@ void pathHashRdbSave(struct rioWriter *w, const struct object *o) {
     void **place;
     rdbWriteLen(w, pathHashCount(ph));
     pathmapIterate(&it, ph->paths, STR(""), NULL);
-    while ((place = pathmapNext(&it))) {
-        rdbWriteString(w, sdsview(it.path));
-        pathHashRdbSavePayload(w, *place);
-    }
+    while ((place = pathmapNext(&it))) pathHashRdbSavePath(w, sdsview(it.path), *place);
     pathmapStop(&it);
 }
 
@@ -91,8 +89,7 @@ static void pathHashRdbRewriteEmpty(struct rioWriter *w, struct str key) {
     rewriteArgs(w, STR("PHDEL"), key, STR(""));
 }
 
-static void pathHashRdbRewritePayload(struct rioWriter *w, struct str key, struct str path,
-                                      const void *payload) {
+void pathHashRdbRewritePath(struct rioWriter *w, struct str key, struct str path, const void *payload) {
     struct hash h;
     struct hashIterator it;
     struct hashItem item;
@@ -110,6 +107,6 @@ void pathHashRdbRewrite(struct rioWriter *w, struct str key, const struct object
         return;
     }
     pathmapIterate(&it, pathHashOpen(o)->paths, STR(""), NULL);
-    while ((place = pathmapNext(&it))) pathHashRdbRewritePayload(w, key, sdsview(it.path), *place);
+    while ((place = pathmapNext(&it))) pathHashRdbRewritePath(w, key, sdsview(it.path), *place);
     pathmapStop(&it);
 }

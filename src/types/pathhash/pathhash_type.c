@@ -10,6 +10,7 @@
 #include "data/type.h"
 #include "types/defrag_hooks.h"
 #include "types/pathhash/pathhash.h"
+#include "types/pathhash/pathhash_private.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -129,6 +130,7 @@ static const struct objectType path_hash_type = {
     .defrag = pathHashDefrag,
     RDB_HOOK_FIELDS(pathHash, PATH_HASH_RDB_TYPES),
     .rdbVersionNeeded = pathHashHookRdbVersionNeeded,
+    .parts = pathHashPartsOf,
 };
 
 void pathHashInit(void) {

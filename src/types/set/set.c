@@ -16,6 +16,7 @@
 #include "types/defrag_hooks.h"
 #include "types/members_table.h"
 #include "types/rdb_hooks.h"
+#include "types/set/set_private.h"
 #include "types/types.h"
 
 #define LONG_MEMBER       255
@@ -188,9 +189,10 @@ bool setContains(struct setRef s, struct str member) {
     }
 }
 
-static bool setHashtableAddMember(struct setRef *s, struct str member) {
+static inline __attribute__((always_inline)) bool setHashtableAddMember(struct setRef *s, struct str member) {
     uint64_t hash = dbHashMember(member);
     if (hashtableFindHashed(s->ptr, member, hash)) return false;
+    setMemberWillChange(s->ptr, hash);
     hashtableAddUnchecked(s->ptr, setMemberNew(member), hash);
     return true;
 }
@@ -227,6 +229,14 @@ void setPrefetch(struct setRef s, uint64_t hash) {
     if (s.ptr && s.encoding == SET_HASHTABLE) hashtablePrefetchBucket(s.ptr, hash);
 }
 
+static bool setHashtableRemoveMember(hashtable *ht, struct str member) {
+    uint64_t hash = dbHashMember(member);
+    setMemberWillChange(ht, hash);
+    void *entry = hashtablePopHashed(ht, member, hash);
+    if (entry) setMemberFree(entry);
+    return entry;
+}
+
 bool setAdd(struct setRef *s, struct str member) {
     switch (s->encoding) {
     case SET_INTSET: return setIntsetAddMember(s, member);
@@ -247,7 +257,7 @@ bool setRemove(struct setRef *s, struct str member) {
         p = setListpackFind(s->ptr, member);
         if (p) s->ptr = lpDelete(s->ptr, p, NULL);
         return p;
-    default: return hashtableDelete(s->ptr, member);
+    default: return setHashtableRemoveMember(s->ptr, member);
     }
 }
 
@@ -264,6 +274,16 @@ void setRandom(struct setRef s, struct setMember *m) {
     }
 }
 
+/* Removes a random member and returns its entry. */
+static void *setHashtableDraw(hashtable *ht) {
+    if (__builtin_expect(!largeValueFind(ht), 1)) return hashtablePopFairRandom(ht);
+    void *entry = hashtableFairRandomEntry(ht);
+    uint64_t hash = hashtableHash(ht, setMemberText(entry));
+    setMemberWillChange(ht, hash);
+    hashtableRemoveEntry(ht, entry, hash);
+    return entry;
+}
+
 void setDraw(struct setRef s, struct setDrawn *d) {
     debugAssert(setSize(s) > 0);
     switch (s.encoding) {
@@ -275,7 +295,7 @@ void setDraw(struct setRef s, struct setDrawn *d) {
         d->p = lpSeek(s.ptr, (long)randomBelow(lpLength(s.ptr)));
         d->m.s = lpView(d->p, d->m.text);
         break;
-    default: d->entry = hashtablePopFairRandom(s.ptr); d->m.s = setMemberText(d->entry);
+    default: d->entry = setHashtableDraw(s.ptr); d->m.s = setMemberText(d->entry);
     }
 }
 
@@ -294,7 +314,7 @@ void setIterate(struct setIterator *it, struct setRef s) {
     it->set = s;
     it->index = 0;
     it->p = s.encoding == SET_LISTPACK ? lpFirst(s.ptr) : NULL;
-    if (s.encoding == SET_HASHTABLE) hashtableInitIterator(&it->table, s.ptr, true);
+    if (s.encoding == SET_HASHTABLE) hashtableInitIterator(&it->table, s.ptr, false);
 }
 
 bool setNext(struct setIterator *it, struct setMember *m) {
@@ -427,6 +447,7 @@ static const struct objectType set_type = {
     .iterate = setHookIterate,
     .table = setHookTable,
     .defrag = setDefrag,
+    .parts = setParts,
     RDB_HOOK_FIELDS(set, SET_RDB_TYPES),
 };
 

@@ -78,7 +78,8 @@ struct setDrawn {
 void setDraw(struct setRef s, struct setDrawn *d);
 void setDrop(struct setRef *s, struct setDrawn *d);
 
-/* ---- Iteration. The set must not change meanwhile. ---- */
+/* ---- Iteration. The set must not change meanwhile. It writes nothing to the set, which may be in the hands
+ * of a snapshot's thread. ---- */
 struct setIterator {
     struct setRef set;
     uint32_t index;

@@ -13,6 +13,7 @@
 #include "command/lookup.h"
 #include "command/propagate.h"
 #include "commands/cmd_set.h"
+#include "data/forkless/large_value.h"
 #include "data/keyspace/db.h"
 #include "data/keyspace/read_ahead.h"
 #include "data/lifetime/lazyfree.h"
@@ -192,7 +193,7 @@ static void setPopKeepFew(struct client *c, struct setRef *s, struct str key, si
         setPropagateRemoved(c, key, m.s, n++, count);
     }
     setStop(&it);
-    setFree(*s);
+    if (!largeValueKeeps(setValue(*s))) setFree(*s);
     *s = kept;
 }
 

@@ -28,6 +28,7 @@ static void streamFreeGroup(void *group) {
 }
 
 void streamFree(struct stream *s) {
+    debugAssert(!s->parts);
     raxDestroy(&s->nodes, streamFreeNode);
     raxDestroy(&s->groups, streamFreeGroup);
     if (s->tail) nodeFree(s->tail);
@@ -38,6 +39,7 @@ struct stream *streamDup(struct stream *s) {
     struct stream *copy = zmalloc(sizeof *copy);
     struct raxIterator it;
     *copy = *s;
+    copy->parts = NULL;
     raxInit(&copy->nodes);
     raxInit(&copy->groups);
     if (s->tail) copy->tail = nodeCopy(s->tail);
@@ -70,6 +72,7 @@ static void streamPullTail(struct stream *s) {
     if (raxSeek(&it, "$", STR(""))) {
         s->tail = it.value;
         s->tail_id = streamKeyID(it.key);
+        if (s->parts) streamPartsKeepNode(s, s->tail_id, s->tail);
         raxRemove(&s->nodes, it.key, NULL);
     }
     raxStop(&it);
@@ -117,7 +120,7 @@ static void streamStartNode(struct streamIterator *it) {
 }
 
 static void streamRemoveNode(struct streamIterator *it) {
-    nodeFree(it->node);
+    if (!it->stream->parts || !streamPartsTakeNode(it->stream, it->node_id, it->node)) nodeFree(it->node);
     if (it->in_tail)
         streamPullTail(it->stream);
     else
@@ -274,6 +277,7 @@ bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs,
     if (bytes > LISTPACK_MAX_SAFETY_LIMIT) return false;
     if (s->tail && streamTailIsFull(s, bytes)) streamPushTail(s);
     if (!s->tail) {
+        if (s->parts) streamPartsNodeAdded(s, id);
         s->tail = nodeNew(pairs, count);
         s->tail_id = id;
     }
@@ -316,6 +320,7 @@ void streamFinderDelete(struct streamFinder *f) {
         return;
     }
     if (first) s->first_id = streamNextInNode(it);
+    if (s->parts) streamPartsKeepNode(s, it->node_id, it->node);
     nodeMarkDeleted(it->node, it->entry);
     f->on_entry = streamNext(it);
 }
@@ -350,6 +355,7 @@ static int64_t streamTrimInNode(struct stream *s, const struct streamTrim *t, st
         if (streamTrimDone(s, t, e.id)) break;
         p = nodeEntryEnd(&e);
         if (e.flags & ENTRY_DELETED || (pick && !pick->pick(pick->priv, e.id))) continue;
+        if (s->parts) streamPartsKeepNode(s, it->node_id, it->node);
         nodeMarkDeleted(it->node, e.start);
         s->length--;
         removed++;

@@ -24,6 +24,7 @@
 #include "ds/rax.h"
 #include "types/stream/stream_id.h"
 #include "types/stream/stream_node.h"
+#include "types/stream/stream_private.h"
 
 struct stream {
     uint64_t length;
@@ -34,6 +35,7 @@ struct stream {
     struct streamNode *tail;        /* NULL when there are no nodes at all */
     struct streamID tail_id;        /* first ID in it */
     struct rax nodes, groups;
+    struct streamParts *parts; /* of a snapshot that saves the stream in parts; NULL nearly always */
 };
 
 struct stream *streamNew(void);
@@ -124,13 +126,15 @@ struct streamGroup {
     struct streamID last_id; /* the last delivered */
     int64_t entries_read; /* how many of the entries ever added have IDs up to last_id; STREAM_READ_UNKNOWN */
     struct rax pending, consumers;
-    struct streamDue *due; /* stream_due.c; NULL: no index */
+    struct streamDue *due;          /* stream_due.c; NULL: no index */
+    struct streamGroupParts *parts; /* as in struct stream */
 };
 struct streamConsumer {
     sds name;
     int64_t seen_ms;   /* last attempt to do something */
     int64_t active_ms; /* last time it got something; -1: never */
     struct rax pending;
+    struct streamConsumerParts *parts; /* as in struct stream */
 };
 struct streamNack {
     int64_t delivered_ms;
@@ -150,12 +154,13 @@ struct streamConsumer *streamConsumerFind(struct streamGroup *g, struct str name
 /* The name must not exist. */
 struct streamConsumer *streamConsumerCreate(struct streamGroup *g, struct str name, int64_t now_ms);
 void streamConsumerDelete(struct streamGroup *g, struct streamConsumer *consumer);
+void streamConsumerFree(struct streamConsumer *consumer); /* not what is pending for it */
 
 struct streamNack *streamPendingFind(struct streamGroup *g, struct streamID id);
 /* Makes the entry pending for this consumer, delivered once; takes it from another consumer. */
 struct streamNack *streamPendingSet(struct streamGroup *g, struct streamID id,
                                     struct streamConsumer *consumer, int64_t now_ms);
-/* Makes it pending for this consumer without changing time and count. */
+/* Makes it pending for this consumer without changing time and count, which the caller may change then. */
 void streamPendingAssign(struct streamGroup *g, struct streamID id, struct streamNack *nack,
                          struct streamConsumer *consumer);
 bool streamPendingRemove(struct streamGroup *g, struct streamID id);
@@ -179,6 +184,7 @@ static inline void streamPendingCountDelivery(struct streamNack *nack) {
 static inline void streamPendingDelivered(struct streamGroup *g, struct streamID id, struct streamNack *nack,
                                           int64_t delivered_ms) {
     bool earlier = delivered_ms < nack->delivered_ms;
+    if (__builtin_expect(g->parts != NULL, 0)) streamPartsKeepNack(g, id, nack);
     nack->delivered_ms = delivered_ms;
     if (g->due && earlier) streamDueInsert(g, id, delivered_ms);
 }

@@ -78,6 +78,14 @@ bool lookupStreamWrite(struct client *c, struct str key, struct stream **s) {
     return ok;
 }
 
+bool lookupStreamGroups(struct client *c, struct str key, struct stream **s) {
+    struct object *o;
+    bool ok = lookupKeyReadType(c, key, OBJ_STREAM, &o);
+    if (o) keyspaceObjectWillChange(&c->db->keyspace, o);
+    *s = o ? streamOpen(o) : NULL;
+    return ok;
+}
+
 /* ---- Replies ---- */
 
 void replyStreamID(struct client *c, struct streamID id) {
@@ -172,6 +180,7 @@ static bool streamCheckLimit(struct client *c, struct addArgs *a) {
     if (a->limit_given && !a->trim.approximate && !callReplays()) { /* Valkey propagates it until 9.1 */
         return replyError(c, "ERR syntax error, LIMIT cannot be used without the special ~ option");
     }
+    if (!a->trim.approximate) a->trim.limit = 0;
     if (a->limit_given || !a->trim.approximate) return true;
     int64_t per_node = stream_node_max_entries;
     if (!per_node)

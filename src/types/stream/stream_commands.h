@@ -24,6 +24,8 @@ struct streamID *argStreamIDs(struct client *c, int from, int end);
  * no key. ---- */
 bool lookupStreamRead(struct client *c, struct str key, struct stream **s);
 bool lookupStreamWrite(struct client *c, struct str key, struct stream **s);
+/* For a change of a stream's groups: counts hits and misses as a reader does. */
+bool lookupStreamGroups(struct client *c, struct str key, struct stream **s);
 
 /* ---- Replies ---- */
 void replyStreamID(struct client *c, struct streamID id);

@@ -9,11 +9,14 @@
 
 /* ---- Consumers ---- */
 
-static void streamGroupConsumerFree(void *p) {
-    struct streamConsumer *consumer = p;
+void streamConsumerFree(struct streamConsumer *consumer) {
     raxDestroy(&consumer->pending, NULL);
     sdsfree(consumer->name);
     zfree(consumer);
+}
+
+static void streamGroupFreeConsumer(void *consumer) {
+    streamConsumerFree(consumer);
 }
 
 struct streamConsumer *streamConsumerFind(struct streamGroup *g, struct str name) {
@@ -27,6 +30,7 @@ struct streamConsumer *streamConsumerCreate(struct streamGroup *g, struct str na
     consumer->name = sdsnewstr(name);
     consumer->seen_ms = now_ms;
     consumer->active_ms = -1;
+    consumer->parts = NULL;
     raxInit(&consumer->pending);
     bool added = raxInsert(&g->consumers, name, consumer, NULL);
     serverAssert(added);
@@ -37,12 +41,16 @@ void streamConsumerDelete(struct streamGroup *g, struct streamConsumer *consumer
     struct raxIterator it;
     raxStart(&it, &consumer->pending);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        if (g->parts) streamPartsKeepNack(g, streamKeyID(it.key), it.value);
         raxRemove(&g->pending, it.key, NULL);
         zfree(it.value);
     }
     raxStop(&it);
     raxRemove(&g->consumers, sdsview(consumer->name), NULL);
-    streamGroupConsumerFree(consumer);
+    if (consumer->parts)
+        streamPartsTakeConsumer(consumer);
+    else
+        streamConsumerFree(consumer);
 }
 
 /* ---- Pending entries ---- */
@@ -57,8 +65,9 @@ struct streamNack *streamPendingFind(struct streamGroup *g, struct streamID id) 
 void streamPendingAssign(struct streamGroup *g, struct streamID id, struct streamNack *nack,
                          struct streamConsumer *consumer) {
     struct streamKey key = streamKeyOf(id);
-    (void)g;
+    if (g->parts) streamPartsKeepNack(g, id, nack);
     if (nack->consumer == consumer) return;
+    if (g->parts) streamPartsNackMoves(nack->consumer, consumer, id);
     bool had = raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
     bool fresh = raxInsert(&consumer->pending, streamKeyView(&key), nack, NULL);
     serverAssert(had && fresh); /* each entry is pending for one consumer */
@@ -72,6 +81,7 @@ struct streamNack *streamPendingSet(struct streamGroup *g, struct streamID id,
     if (nack) {
         streamPendingAssign(g, id, nack, consumer);
     } else {
+        if (g->parts) streamPartsNackAdded(g, consumer, id);
         nack = zmalloc(sizeof *nack);
         nack->consumer = consumer;
         nack->delivered_ms = INT64_MAX;
@@ -88,6 +98,10 @@ bool streamPendingRemove(struct streamGroup *g, struct streamID id) {
     void *p;
     if (!raxRemove(&g->pending, streamKeyView(&key), &p)) return false;
     struct streamNack *nack = p;
+    if (g->parts) {
+        streamPartsKeepNack(g, id, nack);
+        streamPartsNackMoves(nack->consumer, NULL, id);
+    }
     bool had = raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
     serverAssert(had);
     zfree(nack);
@@ -154,6 +168,7 @@ struct streamGroup *streamGroupCreate(struct stream *s, struct str name, struct 
     g->last_id = id;
     g->entries_read = entries_read;
     g->due = NULL;
+    g->parts = NULL;
     raxInit(&g->pending);
     raxInit(&g->consumers);
     raxInsert(&s->groups, name, g, NULL);
@@ -161,16 +176,20 @@ struct streamGroup *streamGroupCreate(struct stream *s, struct str name, struct 
 }
 
 void streamGroupFree(struct streamGroup *g) {
-    raxDestroy(&g->consumers, streamGroupConsumerFree);
+    raxDestroy(&g->consumers, streamGroupFreeConsumer);
     raxDestroy(&g->pending, zfree);
     streamDueDrop(g);
     zfree(g);
 }
 
 bool streamGroupDestroy(struct stream *s, struct str name) {
-    void *group;
-    if (!raxRemove(&s->groups, name, &group)) return false;
-    streamGroupFree(group);
+    void *p;
+    if (!raxRemove(&s->groups, name, &p)) return false;
+    struct streamGroup *g = p;
+    if (g->parts)
+        streamPartsTakeGroup(g);
+    else
+        streamGroupFree(g);
     return true;
 }
 
@@ -180,6 +199,7 @@ struct streamGroup *streamGroupDup(struct streamGroup *g) {
     copy->last_id = g->last_id;
     copy->entries_read = g->entries_read;
     copy->due = NULL;
+    copy->parts = NULL;
     raxInit(&copy->pending);
     raxInit(&copy->consumers);
     raxStart(&it, &g->consumers);

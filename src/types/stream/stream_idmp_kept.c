@@ -8,11 +8,13 @@
  * limits are those of the directives: then it is saved like a plain stream.
  *
  * Adding a record drops old ones of the same stream. The job is for streams to which nothing is added any
- * more: it goes round the lists, for at most a millisecond at each tick. Dropping a record is no change of
+ * more: it goes round the lists, for at most a millisecond at each tick, and waits while a snapshot is made,
+ * which must not find a stream changed. Dropping a record is no change of
  * the data: it is neither propagated nor notified, and each replica does it by itself. */
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
+#include "data/forkless/large_value.h"
 #include "data/keyspace/db.h"
 #include "data/rdb/rdb.h"
 #include "registry/config.h"
@@ -65,8 +67,12 @@ int idmpRdbVersionNeeded(const struct keyspace *ks) {
 struct idmpStream *idmpOpenFor(struct object *o) {
     struct idmpStream *x = idmpOpen(o);
     if (x) return x;
-    x = idmpFromPlain(streamOpen(o));
+    void *plain = streamOpen(o);
+    x = idmpFromPlain(plain);
     objectSetPtr(o, STREAM_ENCODING_IDMP, x);
+    largeValueMoved(plain, x);
+    struct largeValue *v = largeValueFind(x);
+    if (v) v->encoding = STREAM_ENCODING_IDMP;
     return x;
 }
 
@@ -74,6 +80,7 @@ struct idmpStream *idmpOpenFor(struct object *o) {
 
 /* Drops old records of all streams of a keyspace. Returns false when the time is up. */
 static bool idmpExpireKept(struct keyspace *ks, int64_t stop_us) {
+    if (keyspaceIsWalked(ks)) return true;
     for (size_t left = idmpListOf(ks) ? idmpListOf(ks)->length : 0; left; left--) {
         struct idmpStream *x = listEntry(listFirst(idmpListOf(ks)), struct idmpStream, node);
         while (idmpExpire(x, cmd_time_ms, BATCH) == BATCH)

@@ -22,9 +22,9 @@
 #define AUTOCLAIM_COUNT_MAX ((int64_t)1 << 32) /* more would not fit into memory */
 
 /* Returns the group argv[2] of the stream argv[1], or NULL after an error reply. */
-static struct streamGroup *streamPendingGroupOfArgs(struct client *c, struct stream **s) {
+static struct streamGroup *streamPendingGroupOfArgs(struct client *c, bool change, struct stream **s) {
     struct str key = c->argv[1], group = c->argv[2];
-    if (!lookupStreamRead(c, key, s)) return NULL;
+    if (!(change ? lookupStreamGroups(c, key, s) : lookupStreamRead(c, key, s))) return NULL;
     struct streamGroup *g = *s ? streamGroupFind(*s, group) : NULL;
     if (!g)
         replyErrorFmt(c, "NOGROUP No such key '%.*s' or consumer group '%.*s'", (int)key.len, key.ptr,
@@ -36,7 +36,7 @@ static struct streamGroup *streamPendingGroupOfArgs(struct client *c, struct str
 
 void xackCommand(struct client *c) {
     struct stream *s;
-    if (!lookupStreamRead(c, c->argv[1], &s)) return;
+    if (!lookupStreamGroups(c, c->argv[1], &s)) return;
     struct streamGroup *g = s ? streamGroupFind(s, c->argv[2]) : NULL;
     if (!g) {
         replyLongLong(c, 0);
@@ -92,7 +92,7 @@ static void streamPendingReplyBusyConsumers(struct client *c, struct streamGroup
 
 static void streamPendingReplySummary(struct client *c) {
     struct stream *s;
-    struct streamGroup *g = streamPendingGroupOfArgs(c, &s);
+    struct streamGroup *g = streamPendingGroupOfArgs(c, false, &s);
     if (!g) return;
     replyArrayLen(c, 4);
     replyLongLong(c, (int64_t)g->pending.size);
@@ -165,7 +165,7 @@ void xpendingCommand(struct client *c) {
         return;
     }
     if (!streamPendingParsePending(c, &a)) return;
-    struct streamGroup *g = streamPendingGroupOfArgs(c, &s);
+    struct streamGroup *g = streamPendingGroupOfArgs(c, false, &s);
     if (!g) return;
     struct streamConsumer *consumer = a.consumer_given ? streamConsumerFind(g, a.consumer) : NULL;
     if (a.consumer_given && !consumer)
@@ -277,7 +277,7 @@ static bool streamPendingClaimOne(const struct xclaimOptions *cl, struct streamI
 void xclaimCommand(struct client *c) {
     struct xclaimOptions cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
     struct streamID last_id = STREAM_ID_MIN, id;
-    cl.group = streamPendingGroupOfArgs(c, &cl.stream);
+    cl.group = streamPendingGroupOfArgs(c, true, &cl.stream);
     if (!cl.group || !streamPendingArgMinIdle(c, "XCLAIM", &cl.min_idle_ms)) return;
     int ids_end = 5;
     while (ids_end < c->argc && streamIDParse(c->argv[ids_end], 0, &id)) ids_end++;
@@ -364,7 +364,7 @@ void xautoclaimCommand(struct client *c) {
     struct streamID start;
     int64_t count;
     if (!streamPendingParseAutoclaim(&cl, &start, &count)) return;
-    cl.group = streamPendingGroupOfArgs(c, &cl.stream);
+    cl.group = streamPendingGroupOfArgs(c, true, &cl.stream);
     if (!cl.group) return;
     if (count > AUTOCLAIM_COUNT_MAX) {
         replyError(c, "ERR Insufficient memory, failed allocating transient memory, COUNT too high.");
@@ -451,7 +451,7 @@ void xnackCommand(struct client *c) {
     struct xclaimOptions cl = {.c = c, .now_ms = mstime()};
     struct nackArgs a;
     if (!streamNackParse(c, &a)) return;
-    cl.group = streamPendingGroupOfArgs(c, &cl.stream);
+    cl.group = streamPendingGroupOfArgs(c, true, &cl.stream);
     if (!cl.group) return;
     struct streamID *ids = argStreamIDs(c, a.ids_at, a.ids_end);
     if (!ids) return;

@@ -18,6 +18,8 @@
  * IDs without a note are two numbers. Fields after "2:", "3:" and "4:" exist since these versions of the
  * format. Only streams that have idempotence records, or limits of their own for them, are written in
  * version 4. */
+#include "types/stream/stream_rdb.h"
+
 #include "base/zmalloc.h"
 #include "data/rdb/rewrite.h"
 #include "types/rdb_hooks.h"
@@ -48,7 +50,7 @@ static void streamRdbWriteID(struct rioWriter *w, struct streamID id) {
     rdbWriteLen(w, id.seq);
 }
 
-static void streamRdbWriteNode(struct rioWriter *w, struct str key, struct streamNode *node) {
+void streamRdbWriteNode(struct rioWriter *w, struct str key, struct streamNode *node) {
     size_t bytes = nodePublishedBytes(node);
     unsigned char *lp = zmalloc(bytes);
     nodePublish(node, streamKeyID(key), lp);
@@ -70,35 +72,58 @@ static void streamRdbWriteNodes(struct rioWriter *w, struct stream *s) {
     }
 }
 
-static void streamRdbWritePending(struct rioWriter *w, const struct rax *pending, bool with_details) {
+void streamRdbWriteCounters(struct rioWriter *w, const struct stream *s) {
+    rdbWriteLen(w, s->length);
+    streamRdbWriteID(w, s->last_id);
+    streamRdbWriteID(w, s->first_id);
+    streamRdbWriteID(w, s->max_deleted_id);
+    rdbWriteLen(w, s->entries_added);
+    rdbWriteLen(w, s->groups.size);
+}
+
+void streamRdbWriteGroupHead(struct rioWriter *w, struct str name, struct streamID last_id,
+                             int64_t entries_read, uint64_t pending) {
+    rdbWriteString(w, name);
+    streamRdbWriteID(w, last_id);
+    rdbWriteLen(w, (uint64_t)entries_read);
+    rdbWriteLen(w, pending);
+}
+
+void streamRdbWriteConsumerHead(struct rioWriter *w, struct str name, int64_t seen_ms, int64_t active_ms,
+                                uint64_t pending) {
+    rdbWriteString(w, name);
+    rdbWriteInt64(w, seen_ms);
+    if (!rdbIsForRedis7(w->version)) rdbWriteInt64(w, active_ms);
+    rdbWriteLen(w, pending);
+}
+
+void streamRdbWriteNack(struct rioWriter *w, struct str key, int64_t delivered_ms, uint64_t deliveries) {
+    rioWriteStr(w, key);
+    rdbWriteInt64(w, delivered_ms);
+    rdbWriteLen(w, deliveries);
+}
+
+static void streamRdbWriteConsumer(struct rioWriter *w, struct str name, const struct streamConsumer *c) {
     struct raxIterator it;
-    rdbWriteLen(w, pending->size);
-    raxStart(&it, pending);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
-        const struct streamNack *nack = it.value;
-        rioWriteStr(w, it.key);
-        if (!with_details) continue;
-        rdbWriteInt64(w, nack->delivered_ms);
-        rdbWriteLen(w, nack->deliveries);
-    }
+    streamRdbWriteConsumerHead(w, name, c->seen_ms, c->active_ms, c->pending.size);
+    raxStart(&it, &c->pending);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) rioWriteStr(w, it.key);
     raxStop(&it);
 }
 
 static void streamRdbWriteGroup(struct rioWriter *w, struct str name, const struct streamGroup *g) {
     struct raxIterator it;
-    rdbWriteString(w, name);
-    streamRdbWriteID(w, g->last_id);
-    rdbWriteLen(w, (uint64_t)g->entries_read);
-    streamRdbWritePending(w, &g->pending, true);
+    streamRdbWriteGroupHead(w, name, g->last_id, g->entries_read, g->pending.size);
+    raxStart(&it, &g->pending);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        const struct streamNack *nack = it.value;
+        streamRdbWriteNack(w, it.key, nack->delivered_ms, nack->deliveries);
+    }
+    raxStop(&it);
     rdbWriteLen(w, g->consumers.size);
     raxStart(&it, &g->consumers);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
-        const struct streamConsumer *consumer = it.value;
-        rdbWriteString(w, it.key);
-        rdbWriteInt64(w, consumer->seen_ms);
-        if (!rdbIsForRedis7(w->version)) rdbWriteInt64(w, consumer->active_ms);
-        streamRdbWritePending(w, &consumer->pending, false);
-    }
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        streamRdbWriteConsumer(w, it.key, it.value);
     raxStop(&it);
 }
 
@@ -124,21 +149,20 @@ static void streamRdbWriteRecords(struct rioWriter *w, struct idmpStream *x) {
     rdbWriteLen(w, x->duplicates);
 }
 
+void streamRdbWriteIdempotence(struct rioWriter *w, const struct object *o) {
+    if (streamRdbType(o, w->version) == RDB_TYPE_STREAM_LISTPACKS_4) streamRdbWriteRecords(w, idmpOpen(o));
+}
+
 void streamRdbSave(struct rioWriter *w, const struct object *o) {
     struct stream *s = streamOpen(o);
     struct raxIterator it;
     streamRdbWriteNodes(w, s);
-    rdbWriteLen(w, s->length);
-    streamRdbWriteID(w, s->last_id);
-    streamRdbWriteID(w, s->first_id);
-    streamRdbWriteID(w, s->max_deleted_id);
-    rdbWriteLen(w, s->entries_added);
-    rdbWriteLen(w, s->groups.size);
+    streamRdbWriteCounters(w, s);
     raxStart(&it, &s->groups);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
         streamRdbWriteGroup(w, it.key, it.value);
     raxStop(&it);
-    if (streamRdbType(o, w->version) == RDB_TYPE_STREAM_LISTPACKS_4) streamRdbWriteRecords(w, idmpOpen(o));
+    streamRdbWriteIdempotence(w, o);
 }
 
 /* ---- Loading ---- */
@@ -366,17 +390,18 @@ static void streamRdbRewriteAdd(struct rioWriter *w, struct str key, struct stre
     streamRdbRewriteID(w, id);
 }
 
-static void streamRdbRewritePlaceholder(struct rioWriter *w, struct str key, struct streamID id) {
+void streamRdbRewritePlaceholder(struct rioWriter *w, struct str key, struct streamID id) {
     streamRdbRewriteAdd(w, key, id, 1);
     rewriteArgs(w, STR("x"), STR("y"));
 }
 
-static void streamRdbRewriteEntries(struct rioWriter *w, struct str key, struct stream *s,
-                                    const struct rax *missing) {
+void streamRdbRewriteEntries(struct rioWriter *w, struct str key, struct stream *s, const struct rax *missing,
+                             struct streamID *next) {
     struct streamIterator it;
     struct raxIterator hole;
+    struct streamKey from = streamKeyOf(*next);
     raxStart(&hole, missing);
-    bool more = raxSeek(&hole, "^", STR(""));
+    bool more = raxSeek(&hole, ">=", streamKeyView(&from));
     streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
     while (streamNext(&it)) {
         for (; more && streamIDCompare(streamKeyID(hole.key), it.id) < 0; more = raxNext(&hole))
@@ -387,45 +412,66 @@ static void streamRdbRewriteEntries(struct rioWriter *w, struct str key, struct 
             streamNextPair(&it, &field, &value);
             rewriteArgs(w, field, value);
         }
+        *next = it.id; /* is not missing */
     }
     streamStop(&it);
-    for (; more; more = raxNext(&hole)) streamRdbRewritePlaceholder(w, key, streamKeyID(hole.key));
     raxStop(&hole);
 }
 
-/* Placeholders before the first entry are trimmed, as the entries were: XDEL would record a deletion. */
-static void streamRdbRemovePlaceholders(struct rioWriter *w, struct str key, const struct stream *s,
-                                        const struct rax *missing) {
+static void streamRdbRewriteLastPlaceholders(struct rioWriter *w, struct str key, const struct rax *missing,
+                                             struct streamID next) {
     struct raxIterator it;
+    struct streamKey from = streamKeyOf(next);
     raxStart(&it, missing);
-    if (raxSeek(&it, "^", STR("")) && s->length && streamIDCompare(streamKeyID(it.key), s->first_id) < 0) {
-        rewriteCommand(w, 4);
-        rewriteArgs(w, STR("XTRIM"), key, STR("MINID"));
-        streamRdbRewriteID(w, s->first_id);
-    } else if (it.valid && !s->length) {
-        rewriteCommand(w, 4);
-        rewriteArgs(w, STR("XTRIM"), key, STR("MAXLEN"));
-        rewriteArgInt(w, 0);
-    }
-    struct streamKey first = streamKeyOf(s->first_id);
-    bool more = s->length && raxSeek(&it, ">", streamKeyView(&first));
-    for (; more; more = raxNext(&it)) {
-        rewriteCommand(w, 3);
-        rewriteArgs(w, STR("XDEL"), key);
-        streamRdbRewriteID(w, streamKeyID(it.key));
-    }
+    for (bool more = raxSeek(&it, ">=", streamKeyView(&from)); more; more = raxNext(&it))
+        streamRdbRewritePlaceholder(w, key, streamKeyID(it.key));
     raxStop(&it);
 }
 
 /* An entry that is trimmed as it is added leaves an empty stream. */
-static void streamRdbRewriteEmpty(struct rioWriter *w, struct str key, struct streamID last) {
+void streamRdbRewriteEmpty(struct rioWriter *w, struct str key, struct streamID last) {
     rewriteCommand(w, 7);
     rewriteArgs(w, STR("XADD"), key, STR("MAXLEN"), STR("0"));
     streamRdbRewriteID(w, streamIDIsZero(last) ? (struct streamID){0, 1} : last);
     rewriteArgs(w, STR("x"), STR("y"));
 }
 
-static void streamRdbRewriteCounters(struct rioWriter *w, struct str key, const struct stream *s) {
+void streamRdbTrimPlaceholders(struct rioWriter *w, struct str key, const struct stream *s,
+                               const struct rax *missing) {
+    struct raxIterator it;
+    raxStart(&it, missing);
+    bool any = raxSeek(&it, "^", STR(""));
+    if (any && s->length && streamIDCompare(streamKeyID(it.key), s->first_id) < 0) {
+        rewriteCommand(w, 4);
+        rewriteArgs(w, STR("XTRIM"), key, STR("MINID"));
+        streamRdbRewriteID(w, s->first_id);
+    } else if (any && !s->length) {
+        rewriteCommand(w, 4);
+        rewriteArgs(w, STR("XTRIM"), key, STR("MAXLEN"));
+        rewriteArgInt(w, 0);
+    }
+    raxStop(&it);
+}
+
+void streamRdbDeletePlaceholder(struct rioWriter *w, struct str key, struct streamID id) {
+    rewriteCommand(w, 3);
+    rewriteArgs(w, STR("XDEL"), key);
+    streamRdbRewriteID(w, id);
+}
+
+/* Placeholders before the first entry are trimmed, as the entries were: XDEL would record a deletion. */
+static void streamRdbRemovePlaceholders(struct rioWriter *w, struct str key, const struct stream *s,
+                                        const struct rax *missing) {
+    struct raxIterator it;
+    struct streamKey first = streamKeyOf(s->first_id);
+    streamRdbTrimPlaceholders(w, key, s, missing);
+    raxStart(&it, missing);
+    bool more = s->length && raxSeek(&it, ">", streamKeyView(&first));
+    for (; more; more = raxNext(&it)) streamRdbDeletePlaceholder(w, key, streamKeyID(it.key));
+    raxStop(&it);
+}
+
+void streamRdbRewriteCounters(struct rioWriter *w, struct str key, const struct stream *s) {
     rewriteCommand(w, 7);
     rewriteArgs(w, STR("XSETID"), key);
     streamRdbRewriteID(w, s->last_id);
@@ -435,40 +481,53 @@ static void streamRdbRewriteCounters(struct rioWriter *w, struct str key, const 
     streamRdbRewriteID(w, s->max_deleted_id);
 }
 
-static void streamRdbRewriteClaim(struct rioWriter *w, struct str key, struct str group, struct str consumer,
-                                  struct streamID id, const struct streamNack *nack) {
+void streamRdbRewriteClaim(struct rioWriter *w, struct str key, struct str group, struct str consumer,
+                           struct streamID id, int64_t delivered_ms, uint64_t deliveries) {
     rewriteCommand(w, 12);
     rewriteArgs(w, STR("XCLAIM"), key, group, consumer, STR("0"));
     streamRdbRewriteID(w, id);
     rewriteArg(w, STR("TIME"));
-    rewriteArgInt(w, nack->delivered_ms);
+    rewriteArgInt(w, delivered_ms);
     rewriteArg(w, STR("RETRYCOUNT"));
-    rewriteArgInt(w, (int64_t)nack->deliveries);
+    rewriteArgInt(w, (int64_t)deliveries);
     rewriteArgs(w, STR("JUSTID"), STR("FORCE"));
 }
 
-static void streamRdbRewriteConsumer(struct rioWriter *w, struct str key, struct str group,
-                                     const struct streamConsumer *consumer) {
-    struct raxIterator it;
+void streamRdbRewriteConsumer(struct rioWriter *w, struct str key, struct str group, struct str name) {
     rewriteCommand(w, 5);
-    rewriteArgs(w, STR("XGROUP"), STR("CREATECONSUMER"), key, group, sdsview(consumer->name));
+    rewriteArgs(w, STR("XGROUP"), STR("CREATECONSUMER"), key, group, name);
+}
+
+static void streamRdbRewritePending(struct rioWriter *w, struct str key, struct str group,
+                                    const struct streamConsumer *consumer) {
+    struct raxIterator it;
     raxStart(&it, &consumer->pending);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
-        streamRdbRewriteClaim(w, key, group, sdsview(consumer->name), streamKeyID(it.key), it.value);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        const struct streamNack *nack = it.value;
+        streamRdbRewriteClaim(w, key, group, sdsview(consumer->name), streamKeyID(it.key), nack->delivered_ms,
+                              nack->deliveries);
+    }
     raxStop(&it);
+}
+
+void streamRdbRewriteGroupHead(struct rioWriter *w, struct str key, struct str name, struct streamID last_id,
+                               int64_t entries_read) {
+    rewriteCommand(w, 7);
+    rewriteArgs(w, STR("XGROUP"), STR("CREATE"), key, name);
+    streamRdbRewriteID(w, last_id);
+    rewriteArg(w, STR("ENTRIESREAD"));
+    rewriteArgInt(w, entries_read);
 }
 
 static void streamRdbRewriteGroup(struct rioWriter *w, struct str key, struct str name,
                                   const struct streamGroup *g) {
     struct raxIterator it;
-    rewriteCommand(w, 7);
-    rewriteArgs(w, STR("XGROUP"), STR("CREATE"), key, name);
-    streamRdbRewriteID(w, g->last_id);
-    rewriteArg(w, STR("ENTRIESREAD"));
-    rewriteArgInt(w, g->entries_read);
+    streamRdbRewriteGroupHead(w, key, name, g->last_id, g->entries_read);
     raxStart(&it, &g->consumers);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
-        streamRdbRewriteConsumer(w, key, name, it.value);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        streamRdbRewriteConsumer(w, key, name, it.key);
+        streamRdbRewritePending(w, key, name, it.value);
+    }
     raxStop(&it);
 }
 
@@ -487,17 +546,22 @@ static void streamRdbRewriteRecords(struct rioWriter *w, struct str key, const s
     }
 }
 
+void streamRdbRewriteIdempotence(struct rioWriter *w, struct str key, const struct object *o) {
+    const struct idmpStream *x = idmpOpen(o);
+    if (x && idmpHasState(x)) streamRdbRewriteRecords(w, key, x);
+}
+
 /* The counters come last, as adding and removing changes them. */
 void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     struct stream *s = streamOpen(o);
     struct raxIterator it;
     struct rax missing;
+    struct streamID next = STREAM_ID_MIN;
     raxInit(&missing);
     streamRdbFindMissing(s, &missing);
-    if (s->length || missing.size)
-        streamRdbRewriteEntries(w, key, s, &missing);
-    else
-        streamRdbRewriteEmpty(w, key, s->last_id);
+    streamRdbRewriteEntries(w, key, s, &missing, &next);
+    streamRdbRewriteLastPlaceholders(w, key, &missing, next);
+    if (!s->length && !missing.size) streamRdbRewriteEmpty(w, key, s->last_id);
     raxStart(&it, &s->groups);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
         streamRdbRewriteGroup(w, key, it.key, it.value);
@@ -505,5 +569,5 @@ void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *
     streamRdbRemovePlaceholders(w, key, s, &missing);
     streamRdbRewriteCounters(w, key, s);
     raxDestroy(&missing, NULL);
-    if (idmpOpen(o) && idmpHasState(idmpOpen(o))) streamRdbRewriteRecords(w, key, idmpOpen(o));
+    streamRdbRewriteIdempotence(w, key, o);
 }

@@ -181,7 +181,8 @@ static bool streamReadParseStart(struct client *c, const struct readArgs *a, str
 
 static bool streamReadOpenStream(struct client *c, const struct readArgs *a, int i, struct readStream *r) {
     struct str key = c->argv[a->keys_at + i];
-    if (!lookupStreamRead(c, key, &r->stream)) return false;
+    if (!(a->from_group ? lookupStreamGroups(c, key, &r->stream) : lookupStreamRead(c, key, &r->stream)))
+        return false;
     if (a->from_group) {
         r->group = r->stream ? streamGroupFind(r->stream, a->group) : NULL;
         if (!r->group)

@@ -112,6 +112,7 @@ static const struct objectType stream_type = {
     .defrag = streamDefrag,
     RDB_HOOK_FIELDS(stream, STREAM_RDB_TYPES),
     .rdbVersionNeeded = idmpRdbVersionNeeded,
+    .parts = streamPartsOf,
 };
 
 void streamInit(void) {

@@ -19,6 +19,8 @@
 enum fieldOp { FIELD_GET, FIELD_SET, FIELD_INCRBY };
 enum overflow { OVERFLOW_WRAP, OVERFLOW_SAT, OVERFLOW_FAIL };
 
+#define FIELD_BYTES_MAX 9 /* 64 bits that do not begin at a byte */
+
 struct fieldCommand {
     enum fieldOp op;
     enum overflow overflow;
@@ -196,6 +198,8 @@ static void bitfieldRunFields(struct client *c, const struct fieldCommand *field
     char buf[LONG_STR_SIZE];
     struct str s = o ? stringView(o, buf) : STR("");
     bool grew = s.len < bytes;
+    for (int i = 0; i < n; i++)
+        if (fields[i].op != FIELD_GET) stringWillChange(o, fields[i].offset / 8, FIELD_BYTES_MAX);
     if (bytes) s.ptr = stringForWrite(c->db, key, o, bytes, &s.len);
     uint64_t changes = 0;
     replyArrayLen(c, n);

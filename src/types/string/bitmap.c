@@ -96,6 +96,7 @@ void setbitCommand(struct client *c) {
     if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
     char buf[LONG_STR_SIZE];
     bool grows = !o || stringView(o, buf).len <= offset / 8;
+    stringWillChange(o, offset / 8, 1);
     unsigned char *bytes = (unsigned char *)stringForWrite(c->db, key, o, offset / 8 + 1, NULL);
     unsigned char mask = (unsigned char)(0x80 >> (offset % 8));
     bool was = bytes[offset / 8] & mask;

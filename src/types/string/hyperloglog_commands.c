@@ -107,6 +107,7 @@ void pfcountCommand(struct client *c) {
         replyLongLong(c, 0);
         return;
     }
+    keyspaceObjectWillChange(&c->db->keyspace, o); /* it was looked up for reading */
     sds hll = stringEditBegin(o);
     uint64_t count;
     bool stale = hll[15] & 0x80, ok = hllCount(hll, &count);

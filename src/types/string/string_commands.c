@@ -92,9 +92,16 @@ bool stringIsReferredTo(const struct object *o) {
     return o->encoding == STRING_LINKED && replySharedInUse(objectPtr(o));
 }
 
+/* Sets what is behind the object: the same text, at its end perhaps a longer or shorter one. */
+static void stringSetPtr(struct object *o, int encoding, void *ptr) {
+    void *was = __builtin_expect(large_value_count != 0, 0) ? objectPtr(o) : NULL;
+    objectSetPtr(o, encoding, ptr);
+    if (__builtin_expect(was != NULL, 0)) stringPartsMoved(was, o);
+}
+
 /* Returns that text for a change: nothing else refers to it. */
 static sds stringOwnText(struct object *o) {
-    if (o->encoding == STRING_LINKED) objectSetPtr(o, STRING_RAW, replySharedTakeText(objectPtr(o)));
+    if (o->encoding == STRING_LINKED) stringSetPtr(o, STRING_RAW, replySharedTakeText(objectPtr(o)));
     return objectPtr(o);
 }
 
@@ -148,11 +155,16 @@ static bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
     return replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 }
 
-sds stringEditBegin(struct object *o) {
+static sds stringTextToChange(struct object *o) {
     if (!o) return sdsempty();
     if (objectHasPtr(o)) return stringOwnText(o);
     char buf[LONG_STR_SIZE];
     return sdsnewstr(stringView(o, buf));
+}
+
+sds stringEditBegin(struct object *o) {
+    stringWillChange(o, 0, SIZE_MAX);
+    return stringTextToChange(o);
 }
 
 void stringEditEnd(struct db *db, struct str key, struct object *o, sds text) {
@@ -160,13 +172,13 @@ void stringEditEnd(struct db *db, struct str key, struct object *o, sds text) {
     if (!o)
         dbAdd(db, key, v);
     else if (objectHasPtr(o))
-        objectSetPtr(o, STRING_RAW, text);
+        stringSetPtr(o, STRING_RAW, text);
     else
         dbReplaceValue(db, o, v);
 }
 
 char *stringForWrite(struct db *db, struct str key, struct object *o, size_t size, size_t *len) {
-    sds text = sdsgrowzero(stringEditBegin(o), size);
+    sds text = sdsgrowzero(stringTextToChange(o), size);
     stringEditEnd(db, key, o, text);
     if (len) *len = sdslen(text);
     debugAssert(sdslen(text) >= size);
@@ -233,11 +245,11 @@ static void stringDismiss(const struct object *o) {
     zmallocDismiss(s.ptr, s.len);
 }
 
-/* A text that replies refer to is not moved. */
+/* A text that replies refer to is not moved, nor one that a snapshot is saving. */
 static bool stringDefrag(struct db *db, struct object *o, struct defragCursor *at) {
     (void)db, (void)at;
-    if (stringIsReferredTo(o)) return false;
-    sds now = sdsMove(stringEditBegin(o), defragMove, NULL);
+    if (stringIsReferredTo(o) || largeValueFind(objectPtr(o))) return false;
+    sds now = sdsMove(stringOwnText(o), defragMove, NULL);
     if (now) objectSetPtr(o, (int)o->encoding, now);
     return false;
 }
@@ -262,6 +274,7 @@ static const struct objectType string_type = {
     .defrag = stringDefrag,
     RDB_HOOK_FIELDS(string, STRING_RDB_TYPES),
     .dismiss = stringDismiss,
+    .parts = stringParts,
 };
 
 /* ---- SET and GET ---- */
@@ -314,13 +327,19 @@ static bool stringParseSetOptions(struct client *c, int from, bool many, struct 
     return true;
 }
 
-/* Whether len bytes of the text of o, `whole` bytes long, are enough to be linked. */
+/* Whether len bytes of the text of o, `whole` bytes long, are enough to be linked. The first link changes the
+ * object, which a snapshot may be reading. */
 static bool stringMayLink(const struct client *c, const struct object *o, size_t whole, size_t len) {
-    return link_size && len > EMBSTR_ROOM && len >= whole / LINK_PART && objectHasPtr(o) && replyLinks(c);
+    return link_size && len > EMBSTR_ROOM && len >= whole / LINK_PART && objectHasPtr(o) && replyLinks(c) &&
+           (o->encoding == STRING_LINKED || !keyspaceIsWalked(&c->db->keyspace));
 }
 
-static struct replyShared *stringShareText(struct object *o) {
-    if (o->encoding != STRING_LINKED) objectSetPtr(o, STRING_LINKED, replySharedOfText(objectPtr(o)));
+/* The thread of a snapshot may be reading the object, which changes its form. */
+static struct replyShared *stringShareText(struct client *c, struct object *o) {
+    if (o->encoding != STRING_LINKED) {
+        keyspaceObjectWillChange(&c->db->keyspace, o);
+        stringSetPtr(o, STRING_LINKED, replySharedOfText(objectPtr(o)));
+    }
     return objectPtr(o);
 }
 
@@ -328,7 +347,7 @@ static struct replyShared *stringShareText(struct object *o) {
 static inline void stringReplyText(struct client *c, struct object *o, struct str text, size_t from,
                                    size_t len) {
     if (__builtin_expect(len >= (size_t)link_size, 0) && stringMayLink(c, o, text.len, len))
-        replyBulkShared(c, stringShareText(o), from, len);
+        replyBulkShared(c, stringShareText(c, o), from, len);
     else
         replyBulk(c, strN(text.ptr + from, len));
 }
@@ -676,6 +695,7 @@ static void stringIncrement(struct client *c, int64_t by) {
     }
     if (o && o->encoding == STRING_INT) {
         keyUsed(c->db, key, KEY_USE_CHANGE);
+        keyAssertSaved(c->db, key);
         memcpy(objectEmbeddedBytes(o), &v, sizeof v);
     } else {
         char scratch[8];
@@ -753,7 +773,7 @@ void appendCommand(struct client *c) {
         if (!stringCheckLength(c, (int64_t)head.len, (int64_t)tail.len)) return;
         total += head.len;
         if (objectHasPtr(o)) {
-            objectSetPtr(o, STRING_RAW, sdscatstr(stringOwnText(o), tail));
+            stringSetPtr(o, STRING_RAW, sdscatstr(stringOwnText(o), tail));
         } else if (total <= OBJ_EMBED_MAX) {
             memcpy(joined, head.ptr, head.len);
             memcpy(joined + head.len, tail.ptr, tail.len);
@@ -785,6 +805,7 @@ void setrangeCommand(struct client *c) {
     }
     if (!stringCheckLength(c, offset, (int64_t)piece.len)) return;
     size_t total;
+    stringWillChange(o, (size_t)offset, piece.len);
     char *bytes = stringForWrite(c->db, key, o, (size_t)offset + piece.len, &total);
     memcpy(bytes + offset, piece.ptr, piece.len);
     keyChanged(c, c->db, key, NOTIFY_STRING, "setrange", 1);

@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "base/sds.h"
+#include "data/forkless/large_value.h"
 #include "data/object.h"
 
 struct client;
@@ -22,9 +23,9 @@ struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]);
 sds stringSds(const struct object *o);
 bool stringIsReferredTo(const struct object *o); /* whether replies refer to it: it may not move */
 bool stringIsInt(const struct object *o, int64_t *v);
-/* Returns the bytes of the string at key, at least `size`, to be changed in place; new bytes are zero, and
- * the encoding becomes raw. `o` is the result of a lookup (NULL: the key is created). *len (may be NULL) gets
- * the resulting length. */
+/* Returns the bytes of the string at key, at least `size`, to be changed in place where stringWillChange was
+ * told of it; new bytes are zero, and the encoding becomes raw. `o` is the result of a lookup (NULL: the key
+ * is created). *len (may be NULL) gets the resulting length. */
 char *stringForWrite(struct db *db, struct str key, struct object *o, size_t size, size_t *len);
 /* Returns a value for dbAdd and friends: integers become "int", short text is embedded (the view must stay
  * valid until the value is used), long text is copied. */
@@ -40,3 +41,13 @@ void stringDelete(struct client *c, struct str key);
  * touch the key in between. */
 sds stringEditBegin(struct object *o);
 void stringEditEnd(struct db *db, struct str key, struct object *o, sds text);
+
+/* ---- Snapshots without a fork (string_parts.c) ---- */
+const struct valueParts *stringParts(const struct object *o);
+void stringPartsWillChange(const struct object *o, size_t from, size_t len);
+void stringPartsMoved(const void *from, const struct object *o);
+/* Called before so many bytes change in place, or are cut off, as far as the text reaches; o may be NULL. */
+static inline void stringWillChange(const struct object *o, size_t from, size_t len) {
+    if (__builtin_expect(large_value_count != 0, 0) && o && objectHasPtr(o))
+        stringPartsWillChange(o, from, len);
+}

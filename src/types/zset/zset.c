@@ -17,6 +17,7 @@
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
+#include "types/zset/zset_private.h"
 
 /* Maximum of the bytes that a score and the headers take in a listpack. */
 #define SCORE_ROOM (LP_INTBUF_SIZE + DOUBLE_STR_SIZE)
@@ -24,6 +25,9 @@
 /* Elements for which memory may be allocated before they are read: limits the cost of a wrong count
  * in a file. */
 #define PRESIZE_MAX (1u << 20)
+
+/* Fewer elements than this are in the cache, so that it does not matter in which order they are loaded. */
+#define LOOSE_MIN 4096
 
 static int64_t max_listpack_entries, max_listpack_value;
 static int large_encoding; /* encoding of sets that are no listpacks: ZSET_SKIPLIST or ZSET_BTREE */
@@ -122,7 +126,7 @@ void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count) {
 
 struct zsetLoader zsetLoad(size_t entries) {
     size_t ahead = entries < PRESIZE_MAX ? entries : PRESIZE_MAX;
-    return (struct zsetLoader){zsetNew(ahead, 0), ahead};
+    return (struct zsetLoader){.z = zsetNew(ahead, 0), .entries = ahead};
 }
 
 static bool zsetIsBeforeFirst(struct zsetRef z, struct str member, double score) {
@@ -134,6 +138,30 @@ static bool zsetIsBeforeFirst(struct zsetRef z, struct str member, double score)
     return strCmp(member, e.member) < 0;
 }
 
+/* Begins to collect the elements, with those that are in the set. */
+static void zsetLoadLoosely(struct zsetLoader *l) {
+    l->loose_count = zsetLength(l->z);
+    l->loose_room = l->loose_count + l->entries;
+    l->loose = zmalloc(l->loose_room * sizeof *l->loose);
+    l->z.index->loosen(l->z.ptr, l->loose);
+}
+
+static void zsetLoadAddLoose(struct zsetLoader *l, struct str member, double score,
+                             const struct zsetPlace *missed) {
+    if (l->loose_count == l->loose_room) {
+        l->loose_room *= 2;
+        l->loose = zrealloc(l->loose, l->loose_room * sizeof *l->loose);
+    }
+    l->loose[l->loose_count++] = l->z.index->addLoose(l->z.ptr, member, score, missed);
+}
+
+struct zsetRef zsetLoadEnd(struct zsetLoader *l) {
+    if (l->loose) l->z.index->link(l->z.ptr, l->loose, l->loose_count);
+    zfree(l->loose);
+    l->loose = NULL;
+    return l->z;
+}
+
 bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score) {
     struct zsetPlace p;
     if (isnan(score) || zsetFind(l->z, member, &p)) return false;
@@ -142,8 +170,16 @@ bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score) {
         zsetFind(l->z, member, &p); /* sets the hash */
     }
     const struct zsetIndex *index = l->z.index;
-    l->z.ptr = zsetIsBeforeFirst(l->z, member, score) ? index->prepend(l->z.ptr, member, score, &p)
-                                                      : index->insert(l->z.ptr, member, score, &p);
+    if (l->loose) {
+        zsetLoadAddLoose(l, member, score, &p);
+    } else if (zsetIsBeforeFirst(l->z, member, score)) {
+        l->z.ptr = index->prepend(l->z.ptr, member, score, &p);
+    } else if (index->loosen && zsetLength(l->z) >= LOOSE_MIN) {
+        zsetLoadLoosely(l);
+        zsetLoadAddLoose(l, member, score, &p);
+    } else {
+        l->z.ptr = index->insert(l->z.ptr, member, score, &p);
+    }
     return true;
 }
 
@@ -161,13 +197,13 @@ static bool zsetIsInOrder(struct zsetRef z) {
 
 /* Whether each member occurs once, found out by loading all into another set. */
 static bool zsetEachOnce(struct zsetRef z) {
-    struct zsetLoader l = {{zsetIndexes[large_encoding]->create(zsetLength(z)), zsetIndexes[large_encoding]},
-                           zsetLength(z)};
+    const struct zsetIndex *index = zsetIndexes[large_encoding];
+    struct zsetLoader l = {.z = {index->create(zsetLength(z)), index}, .entries = zsetLength(z)};
     struct zsetIterator it = zsetIterateDown(z);
     struct zsetElement e;
     bool once = true;
     while (once && zsetNext(&it, &e)) once = zsetLoadAdd(&l, e.member, e.score);
-    zsetFree(l.z);
+    zsetFree(zsetLoadEnd(&l));
     return once;
 }
 
@@ -270,6 +306,7 @@ static const struct objectType zsetType = {
     .table = zsetHookTable,
     .debugInfo = zsetHookDebugInfo,
     .defrag = zsetDefrag,
+    .parts = zsetParts,
     RDB_HOOK_FIELDS(zset, ZSET_RDB_TYPES),
 };
 

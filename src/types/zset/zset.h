@@ -24,6 +24,7 @@
 #include "data/object.h"
 #include "data/type.h"
 #include "ds/hashtable.h"
+#include "ds/keysort.h"
 #include "ds/listpack.h"
 #include "ds/zskiplist.h"
 #include "types/types.h"
@@ -116,6 +117,12 @@ struct zsetIndex {
     void *(*prepend)(void *z, struct str member, double score, const struct zsetPlace *missed);
     void *(*update)(void *z, struct str member, double score, const struct zsetPlace *found);
     void *(*erase)(void *z, const struct zsetPlace *found);
+    /* For loading elements in no order; NULL: insert is good for that. loosen takes all elements out of the
+     * order and writes them to `loose`, addLoose adds one that is only in the member index, and link puts
+     * all into the order. */
+    void (*loosen)(void *z, struct sortKey *loose);
+    struct sortKey (*addLoose)(void *z, struct str member, double score, const struct zsetPlace *missed);
+    void (*link)(void *z, struct sortKey *loose, size_t count);
     void *(*eraseRange)(void *z, uint64_t rank, uint64_t count);
 
     /* Replies `count` elements from p on. */
@@ -205,22 +212,26 @@ void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count);
 /* ---- Loading ---- */
 
 /* Builds a set from elements in the order of zsetIterateDown: no search for their places, containers sized
- * ahead. Elements out of order are put where they belong, only slower. The encoding follows the present
- * limits, whatever it was when the elements were saved.
+ * ahead. From the first element out of order on, those of a large skiplist are collected and sorted at the
+ * end. The encoding follows the present limits, whatever it was when the elements were saved.
  *
  *     struct zsetLoader l = zsetLoad(n);
- *     while (..) if (!zsetLoadAdd(&l, member, score)) { zsetFree(l.z); return corrupt; }
- *     v = zsetValue(l.z);    an empty set must not come into the keyspace: check n
+ *     while (..) if (!zsetLoadAdd(&l, member, score)) { zsetFree(zsetLoadEnd(&l)); return corrupt; }
+ *     v = zsetValue(zsetLoadEnd(&l));    an empty set must not come into the keyspace: check n
  *
  * `entries` may come from an untrusted file: no more than a bounded part of it is allocated ahead. */
 struct zsetLoader {
     struct zsetRef z;
     size_t entries;
+    struct sortKey *loose; /* elements that are not in the order yet, or NULL */
+    size_t loose_count, loose_room;
 };
 struct zsetLoader zsetLoad(size_t entries);
 /* Adds a copy of the member. Returns false, and changes nothing, when the member exists already or the
  * score is NaN. */
 bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score);
+/* Returns the set. Must be called before it is used or freed. */
+struct zsetRef zsetLoadEnd(struct zsetLoader *l);
 /* Makes a set from a listpack of pairs (member, score), as zset_listpack.c writes it; takes lp over, which
  * lpValidate has accepted. Returns false and frees lp when it has no pairs, an invalid score, pairs out of
  * order, or (deep) a member twice. Converted when it is beyond the present limits. */

@@ -374,20 +374,33 @@ static void testLoadWrongSize(void **state) {
     zsetFree(l.z);
 }
 
-/* Large sets: leaves and map of the B+ tree, several levels of the skiplist. */
-static void testLoadMany(void **state) {
+/* Large sets: leaves and map of the B+ tree, several levels of the skiplist. From `ordered` on the elements
+ * come in no order. */
+static void zsetIndexTestLoadMany(const struct zsetIndex *index, int ordered) {
     enum { MANY = 20000 };
-    setLarge(*state);
-    struct zsetLoader l = zsetLoad(MANY);
+    setLarge(index);
+    struct zsetLoader l = zsetLoad(randomBelow(2) * MANY);
     char name[NAME_SIZE];
-    for (int i = MANY; i--;)
-        assert_true(zsetLoadAdd(&l, strN(name, ll2string(name, (int64_t)i * 7919 % 1000003)), i / 2));
-    checkInvariants(l.z);
-    struct zsetIterator it = zsetIterateDown(l.z);
+    for (int n = 0; n < MANY; n++) {
+        int i = n < ordered ? MANY - 1 - n : (int)((int64_t)(n - ordered) * 7919 % (MANY - ordered));
+        struct str member = strN(name, ll2string(name, (int64_t)i * 7919 % 1000003));
+        assert_true(zsetLoadAdd(&l, member, i / 2));
+        if (n % 100 == 0) assert_false(zsetLoadAdd(&l, member, n));
+    }
+    struct zsetRef z = zsetLoadEnd(&l);
+    checkInvariants(z);
+    assert_int_equal(zsetLength(z), MANY);
+    struct zsetIterator it = zsetIterateDown(z);
     struct zsetElement e;
     for (int i = MANY; i--;) assert_true(zsetNext(&it, &e) && e.score == i / 2);
     assert_false(zsetNext(&it, &e));
-    zsetFree(l.z);
+    zsetFree(z);
+}
+
+static void testLoadMany(void **state) {
+    zsetIndexTestLoadMany(*state, 20000);
+    zsetIndexTestLoadMany(*state, 10000);
+    zsetIndexTestLoadMany(*state, 0);
 }
 
 /* ---- Moving ---- */

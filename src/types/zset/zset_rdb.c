@@ -6,7 +6,7 @@
  *     zset          number of members, then each: member | score as text
  *
  * Large sets are written from the highest score down, so that loading adds each member in front of all others
- * and need not search its place. */
+ * and need not search its place; a snapshot without a fork writes a skiplist in no order (zset_parts.c). */
 #include "data/rdb/rewrite.h"
 #include "types/rdb_hooks.h"
 #include "types/zset/zset.h"
@@ -52,10 +52,10 @@ static enum rdbLoaded zsetRdbLoadMembers(struct rdbReader *r, uint8_t rdb_type, 
     struct zsetLoader l = zsetLoad(rdbPresize(r, n));
     for (; n; n--) {
         if (zsetRdbLoadMember(r, rdb_type, &l)) continue;
-        zsetFree(l.z);
+        zsetFree(zsetLoadEnd(&l));
         return RDB_FAILED;
     }
-    *v = zsetValue(l.z);
+    *v = zsetValue(zsetLoadEnd(&l));
     return RDB_LOADED;
 }
 

@@ -20,6 +20,7 @@
 #include "command/command.h"
 #include "data/keyspace/db.h"
 #include "types/zset/zset.h"
+#include "types/zset/zset_private.h"
 #include "types/zset/zset_writer.h"
 
 /* With a limit of up to this many elements, their bounds are compared one by one, as they will be read in any
@@ -165,8 +166,15 @@ static void zsetSkiplistRead(const struct zsetPlace *p, struct zsetElement *e) {
 
 /* ---- Changing ---- */
 
+/* Called before an element with this hash is added, removed or changed. */
+static inline void zsetSkiplistWillChange(struct zset *zs, uint64_t hash) {
+    struct largeValue *v = largeValueFind(zs);
+    if (v) zsetPartsSave(v, hash);
+}
+
 static void *zsetSkiplistInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
     struct zset *zs = z;
+    zsetSkiplistWillChange(zs, missed->hash);
     hashtableAddUnchecked(&zs->members, zslInsert(&zs->list, score, member), missed->hash);
     return zs;
 }
@@ -174,25 +182,66 @@ static void *zsetSkiplistInsert(void *z, struct str member, double score, const 
 static void *zsetSkiplistUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
     struct zset *zs = z;
     (void)member;
+    zsetSkiplistWillChange(zs, found->hash);
     zslUpdateScore(&zs->list, found->at, score);
     return zs;
 }
 
 static void *zsetSkiplistErase(void *z, const struct zsetPlace *found) {
     struct zset *zs = z;
+    zsetSkiplistWillChange(zs, found->hash);
     hashtableRemoveEntry(&zs->members, found->at, found->hash);
     zslDelete(&zs->list, found->at);
     return zs;
 }
 
 static void zsetSkiplistForgetNode(void *priv, zskiplistNode *n) {
-    hashtableRemoveEntry(priv, n, zsetSkiplistMemberHash(zslGetNodeElement(n)));
+    struct zset *zs = priv;
+    uint64_t hash = zsetSkiplistMemberHash(zslGetNodeElement(n));
+    zsetSkiplistWillChange(zs, hash);
+    hashtableRemoveEntry(&zs->members, n, hash);
 }
 
 static void *zsetSkiplistEraseRange(void *z, uint64_t rank, uint64_t count) {
     struct zset *zs = z;
-    zslDeleteRangeByRank(&zs->list, rank, count, zsetSkiplistForgetNode, &zs->members);
+    zslDeleteRangeByRank(&zs->list, rank, count, zsetSkiplistForgetNode, zs);
     return zs;
+}
+
+/* ---- Loading in no order ---- */
+
+#define LINK_AHEAD 8 /* nodes that are prefetched while others are linked */
+
+static struct sortKey zsetSkiplistKeyOf(const zskiplistNode *n) {
+    return (struct sortKey){keysortDouble(zslGetNodeScore(n)), (size_t)n};
+}
+
+static void zsetSkiplistLoosen(void *z, struct sortKey *loose) {
+    struct zset *zs = z;
+    for (zskiplistNode *n = zslGetFirst(&zs->list); n; n = zslGetNext(n)) *loose++ = zsetSkiplistKeyOf(n);
+    zslInit(&zs->list);
+}
+
+static struct sortKey zsetSkiplistAddLoose(void *z, struct str member, double score,
+                                           const struct zsetPlace *missed) {
+    struct zset *zs = z;
+    zskiplistNode *n = zslNewNode(score, member);
+    hashtableAddUnchecked(&zs->members, n, missed->hash);
+    return zsetSkiplistKeyOf(n);
+}
+
+static int zsetSkiplistCompareMembers(void *priv, size_t a, size_t b) {
+    (void)priv;
+    return strCmp(zslGetNodeElement((const zskiplistNode *)a), zslGetNodeElement((const zskiplistNode *)b));
+}
+
+static void zsetSkiplistLink(void *z, struct sortKey *loose, size_t count) {
+    struct zset *zs = z;
+    keysortSort(loose, count, zsetSkiplistCompareMembers, NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (i + LINK_AHEAD < count) __builtin_prefetch((const void *)loose[i + LINK_AHEAD].at, 1);
+        zslAppendNode(&zs->list, (zskiplistNode *)loose[i].at);
+    }
 }
 
 /* ---- Replying ---- */
@@ -368,6 +417,9 @@ const struct zsetIndex zsetSkiplist = {
     .update = zsetSkiplistUpdate,
     .erase = zsetSkiplistErase,
     .eraseRange = zsetSkiplistEraseRange,
+    .loosen = zsetSkiplistLoosen,
+    .addLoose = zsetSkiplistAddLoose,
+    .link = zsetSkiplistLink,
     .emit = zsetSkiplistEmit,
     .scan = zsetSkiplistScan,
     .defrag = zsetSkiplistDefrag,

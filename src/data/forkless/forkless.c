@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* forkless.c - the two sides of a snapshot without a fork; see forkless.h.
+ *
+ * The main thread works for it before each poll: it takes note of what the thread has finished with,
+ * continues with a large value for at most SLICE_MAX_US, or gives the thread more keys, which takes about 10
+ * us.
+ */
+#include "data/forkless/forkless.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/key_slot.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "data/forkless/item_queue.h"
+#include "data/forkless/keyspace_walk.h"
+#include "data/forkless/large_value.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/evict_marks.h"
+#include "data/rdb/rdb.h"
+#include "data/rdb/rewrite.h"
+#include "net/ae.h"
+#include "registry/cron.h"
+#include "registry/latency.h"
+
+#define SLICE_MIN_US   20
+#define SLICE_MAX_US   100
+#define PARTS_SHARE    20                /* a large value gets 1/20 of the time */
+#define CHECK_US       10000             /* between two looks at forkless-buffer-limit */
+#define MOST_PARTS     (4 * 1024 * 1024) /* bytes in the queue above which large values wait */
+#define DELAY_PIECE_US 10000
+#define AHEAD          12 /* objects that the thread has claimed and fetched before their turn */
+#define FETCH_VALUE    6  /* when an object's container is fetched, in objects before its turn */
+#define RUN_KEYS       96 /* keys, and bytes, that the thread encodes before it looks at the main thread */
+#define RUN_BYTES      (16 * 1024)
+#define LONG_TURN_US   500 /* the main thread does not take that long, other programs do */
+
+static struct {
+    bool running, ended;
+    atomic_int failed; /* errno, when the main thread has ended it */
+    int64_t checked_us, slice_end_us;
+    struct forklessPlan plan;
+    struct rdbSaveOptions rdb; /* of the plan */
+    uint8_t slots[KEY_SLOTS / 8];
+    int version;
+    bool strict, packs_strings;
+    struct evictClock clock;
+    sds head;
+    struct itemQueue *queue;
+    uint64_t keys, peak_bytes;
+    int64_t started_us;
+    _Atomic(int64_t) delay_us; /* rdb-key-save-delay */
+    _Atomic(uint64_t) keys_written, written;
+} snapshot;
+
+static uint64_t forklessWaitingBytes(void) {
+    return snapshot.running ? itemQueueBytes(snapshot.queue) + largeValuesBytes() : 0;
+}
+
+/* ---- The thread ---- */
+
+int forklessVersion(void) {
+    return snapshot.version;
+}
+
+struct forklessOutput {
+    struct rioWriter *to;
+    struct rioWriter keys; /* encodes into `bytes`, while objects are claimed: `to` may wait for a disk */
+    sds bytes;
+    int dbid;
+    uint64_t count;
+    int64_t next_yield_us;
+};
+
+static void forklessSelect(struct forklessOutput *out, int dbid) {
+    if (out->dbid == dbid) return;
+    out->dbid = dbid;
+    if (snapshot.plan.rdb)
+        rdbWriteSelectDb(out->to, dbid);
+    else
+        rewriteSelectDb(out->to, dbid);
+}
+
+static void forklessEncode(struct forklessOutput *out, struct queueKeys *keys, uint32_t i, int dbid) {
+    const struct object *o = keys->objects[i];
+    bool large = objectIsLarge(o);
+    if (!large) {
+        out->count++;
+        if (snapshot.plan.rdb)
+            rdbWriteKey(&out->keys, o, dbid);
+        else
+            rewriteKey(&out->keys, o);
+    }
+    itemQueueDone(keys, i, large);
+}
+
+/* Offers the processor to the main thread, which may have been woken and wait for it: the scheduler lets it
+ * preempt this thread, except for some 10 us after it has run itself; then only the next tick would help, up
+ * to 4 ms later. When other programs take the offer, none is made for as long as they took. */
+static void forklessYield(struct forklessOutput *out) {
+    int64_t before_us = monotonicUs();
+    if (before_us < out->next_yield_us) return;
+    sched_yield();
+    int64_t after_us = monotonicUs(), took_us = after_us - before_us;
+    if (took_us > LONG_TURN_US) out->next_yield_us = after_us + took_us;
+}
+
+/* Encodes keys from `first` on, and returns the first one that has been left. Objects are claimed and fetched
+ * before their turn, their values a little later. */
+static uint32_t forklessWriteRun(struct forklessOutput *out, struct queueItem *item, uint32_t first) {
+    struct queueKeys *keys = item->keys;
+    bool claimed[RUN_KEYS];
+    uint32_t left = keys->count - first, count = left < RUN_KEYS ? left : RUN_KEYS;
+    uint64_t most = rioWritten(&out->keys) + RUN_BYTES;
+    const struct object **objects = keys->objects + first;
+    for (uint32_t i = 0; i < count + AHEAD; i++) {
+        if (i < count && rioWritten(&out->keys) > most) count = i;
+        if (i < count && (claimed[i] = itemQueueClaim(keys, first + i))) __builtin_prefetch(objects[i]);
+        uint32_t fetch = i - (AHEAD - FETCH_VALUE), turn = i - AHEAD;
+        if (i >= AHEAD - FETCH_VALUE && fetch < count && claimed[fetch] && objectHasPtr(objects[fetch]))
+            __builtin_prefetch(objectPtr(objects[fetch]));
+        if (i >= AHEAD && claimed[turn]) forklessEncode(out, keys, first + turn, item->dbid);
+    }
+    return first + count;
+}
+
+static void forklessWriteKeys(struct forklessOutput *out, struct queueItem *item) {
+    for (uint32_t next = 0; next < item->keys->count;) {
+        next = forklessWriteRun(out, item, next);
+        forklessYield(out);
+    }
+    rioFlush(&out->keys);
+    if (out->keys.error) out->to->error = out->keys.error;
+    forklessSelect(out, item->dbid);
+    rioWriteStr(out->to, sdsview(out->bytes));
+    sdssetlen(out->bytes, 0);
+}
+
+/* Waits in pieces, so that a cancelled snapshot ends soon. */
+static void forklessDelay(uint64_t keys) {
+    int64_t delay_us = snapshot.delay_us;
+    if (delay_us < 0) rdbDelay(delay_us, keys);
+    for (int64_t waited_us = 0; waited_us < delay_us && !childIsCancelled(); delay_us = snapshot.delay_us) {
+        int64_t left_us = delay_us - waited_us;
+        rdbDelay(left_us < DELAY_PIECE_US ? left_us : DELAY_PIECE_US, keys);
+        waited_us += DELAY_PIECE_US;
+    }
+}
+
+static void forklessWriteItem(struct forklessOutput *out, struct queueItem *item) {
+    uint64_t before = out->count;
+    if (item->bytes) {
+        forklessSelect(out, item->dbid);
+        rioWriteStr(out->to, sdsview(item->bytes));
+        out->count += item->bytes_keys;
+    } else {
+        forklessWriteKeys(out, item);
+    }
+    atomic_store_explicit(&snapshot.keys_written, out->count, memory_order_relaxed);
+    if (__builtin_expect(snapshot.delay_us != 0, 0))
+        for (uint64_t n = before; n < out->count && !childIsCancelled(); n++) forklessDelay(n + 1);
+}
+
+bool forklessWriteAll(struct rioWriter *w, void (*progress)(uint64_t keys)) {
+    struct forklessOutput out = {.to = w, .bytes = sdsempty(), .dbid = -1};
+    bool cancelled = false;
+    serverAssert(childInThread() && snapshot.running);
+    rioWriterInit(&out.keys, rioSinkSds, &out.bytes);
+    out.keys.version = snapshot.version;
+    out.keys.strict = snapshot.strict;
+    out.keys.clock = &snapshot.clock;
+    out.keys.plain_strings = w->frame || !snapshot.packs_strings;
+    out.keys.packs_strings = snapshot.packs_strings;
+    out.keys.lzf_learns = true;
+    rioWriteStr(w, sdsview(snapshot.head));
+    for (struct queueItem *item; !w->error && (item = itemQueueNext(snapshot.queue, &cancelled));) {
+        forklessWriteItem(&out, item);
+        if (progress) progress(out.count);
+    }
+    if (cancelled && !w->error) w->error = snapshot.failed ? snapshot.failed : ECANCELED;
+    snapshot.written = rioWritten(w);
+    rioWriterFree(&out.keys);
+    sdsfree(out.bytes);
+    return !w->error;
+}
+
+/* ---- The main thread: start ---- */
+
+/* Selects each database that has keys, and says how many. */
+static void forklessWriteSizes(struct rioWriter *w) {
+    for (int i = 0; i < dbCount(); i++) {
+        const struct keyspace *ks = &dbs[i].keyspace;
+        if (!keyspaceSize(ks)) continue;
+        rdbWriteSelectDb(w, i);
+        rdbWriteDbSizes(w, keyspaceSize(ks), keyspaceExpiresSize(ks));
+        if (keys_by_slot) rdbWriteSlotSizes(w, &dbs[i]);
+    }
+}
+
+static void forklessWriteHead(struct rioWriter *w) {
+    if (!snapshot.plan.rdb) {
+        if (snapshot.plan.head) snapshot.plan.head(w);
+        return;
+    }
+    rdbWriteHead(w, &snapshot.rdb);
+    if (!snapshot.rdb.without_keys) forklessWriteSizes(w);
+}
+
+static void forklessCopyPlan(const struct forklessPlan *plan) {
+    snapshot.plan = *plan;
+    snapshot.version = plan->version;
+    snapshot.strict = false;
+    if (plan->rdb) {
+        snapshot.rdb = *plan->rdb;
+        snapshot.plan.rdb = &snapshot.rdb;
+        snapshot.version = plan->rdb->version ? plan->rdb->version : rdbVersionNeeded();
+        snapshot.strict = plan->rdb->version != 0;
+    }
+    if (plan->slots) snapshot.plan.slots = memcpy(snapshot.slots, plan->slots, sizeof snapshot.slots);
+}
+
+static uint64_t forklessCountKeys(void) {
+    uint64_t n = 0;
+    if (snapshot.plan.rdb && snapshot.rdb.without_keys) return 0;
+    for (int i = 0; i < dbCount(); i++) n += keyspaceSize(&dbs[i].keyspace);
+    return n;
+}
+
+static void forklessPrepare(void) {
+    struct rioWriter w;
+    snapshot.head = sdsempty();
+    rioWriterInit(&w, rioSinkSds, &snapshot.head);
+    w.version = snapshot.version;
+    w.strict = snapshot.strict;
+    w.plain_strings = true;
+    w.clock = &snapshot.clock;
+    snapshot.clock = evictClockNow();
+    snapshot.packs_strings = rdbDirectivePacksStrings();
+    forklessWriteHead(&w);
+    rioFlush(&w);
+    snapshot.queue = itemQueueCreate();
+    snapshot.keys = forklessCountKeys();
+    if (snapshot.keys) keyspaceWalksStart(snapshot.queue, snapshot.plan.slots, !snapshot.plan.rdb, &w);
+    if (snapshot.keys) largeValuesStart(!snapshot.plan.rdb, &w);
+    rioWriterFree(&w);
+    hashtableLetReadsShrink(false);
+    snapshot.running = true;
+    snapshot.ended = false;
+    atomic_store(&snapshot.failed, 0);
+    snapshot.checked_us = snapshot.slice_end_us = 0;
+    snapshot.peak_bytes = 0;
+    snapshot.delay_us = rdb_key_save_delay_us;
+    atomic_store(&snapshot.written, 0);
+    snapshot.started_us = monotonicUs();
+    atomic_store(&snapshot.keys_written, 0);
+}
+
+static void forklessCleanUp(void) {
+    if (snapshot.keys) {
+        largeValuesStop();
+        keyspaceWalksStop();
+    }
+    itemQueueFree(snapshot.queue);
+    hashtableLetReadsShrink(true);
+    sdsfree(snapshot.head);
+    snapshot.queue = NULL;
+    snapshot.head = NULL;
+    snapshot.running = false;
+}
+
+static void forklessDone(int exit_code, int sig, void *priv) {
+    if (snapshot.failed) sig = 0;
+    if (snapshot.plan.kind != CHILD_PROBE) forklessLogEnd(exit_code, sig);
+    forklessCleanUp();
+    snapshot.plan.done(exit_code, sig, priv);
+}
+
+bool forklessStart(const struct forklessPlan *plan, const char **err) {
+    if (childRunning() != CHILD_NONE) {
+        *err = "another child process is active";
+        return false;
+    }
+    childEndProbe();
+    serverAssert(!snapshot.running && plan->run && plan->done);
+    forklessCopyPlan(plan);
+    forklessPrepare();
+    if (!childStartThread(plan->kind, plan->run, forklessDone, plan->priv, err)) {
+        forklessCleanUp();
+        return false;
+    }
+    if (plan->kind != CHILD_PROBE) forklessLogStart(plan->kind, snapshot.keys);
+    return true;
+}
+
+/* ---- The main thread: each turn ---- */
+
+static void forklessFail(int error) {
+    if (snapshot.failed) return;
+    if (error == ENOBUFS) forklessLogOverLimit();
+    snapshot.failed = error;
+    childStop();
+}
+
+/* Fails rather than letting clients' writes fill the memory when the disk or the replica cannot keep up. Adds
+ * up over all registered values, so it is not done in each turn. */
+static void forklessCheckLimit(void) {
+    int64_t now_us = monotonicUs();
+    if (now_us - snapshot.checked_us < CHECK_US) return;
+    snapshot.checked_us = now_us;
+    uint64_t bytes = forklessWaitingBytes();
+    if (bytes > snapshot.peak_bytes) snapshot.peak_bytes = bytes;
+    if (forkless_buffer_limit && bytes > (uint64_t)forkless_buffer_limit) forklessFail(ENOBUFS);
+}
+
+static uint64_t forklessMostParts(void) {
+    uint64_t quarter = (uint64_t)forkless_buffer_limit / 4;
+    return quarter && quarter < MOST_PARTS ? quarter : MOST_PARTS;
+}
+
+/* Large values get a twentieth of the main thread's time, or all that it does not need otherwise. */
+static bool forklessStepParts(uint64_t most) {
+    if (!large_value_count) return false;
+    int64_t now_us = monotonicUs(), slice_us = (now_us - snapshot.slice_end_us) / PARTS_SHARE;
+    if (slice_us < SLICE_MIN_US) slice_us = SLICE_MIN_US;
+    if (slice_us > SLICE_MAX_US) slice_us = SLICE_MAX_US;
+    bool left = largeValuesStep(snapshot.queue, now_us + slice_us, most);
+    snapshot.slice_end_us = monotonicUs();
+    return left;
+}
+
+static void forklessGive(void) {
+    if (!snapshot.keys) {
+        itemQueueEnd(snapshot.queue);
+        snapshot.ended = true;
+        return;
+    }
+    keyspaceWalksReap();
+    keyspaceWalksFlush();
+    uint64_t most = forklessMostParts();
+    bool parts_left = forklessStepParts(most);
+    bool left = parts_left || keyspaceWalksGive();
+    if (parts_left ? itemQueueBytesGiven(snapshot.queue) <= most : left && itemQueueHasRoom(snapshot.queue))
+        aeWakeup(server_el);
+    if (left) return;
+    keyspaceWalksFlush();
+    if (!itemQueueIsIdle(snapshot.queue)) return; /* a value that the thread finds large comes back */
+    itemQueueEnd(snapshot.queue);
+    snapshot.ended = true;
+}
+
+static void forklessTurn(void) {
+    if (!snapshot.running || snapshot.ended || !childIsThread()) return;
+    snapshot.delay_us = rdb_key_save_delay_us;
+    int64_t started_us = latencyTimerStart();
+    forklessGive();
+    latencyTimerEnd("forkless-save", started_us);
+    if (!snapshot.ended && (keyspaceWalksError() || largeValuesError())) forklessFail(EPROTO);
+    if (snapshot.running) forklessCheckLimit();
+}
+
+static void forklessStopFeeding(void) {
+    if (snapshot.running) itemQueueCancel(snapshot.queue);
+}
+
+/* ---- Figures ---- */
+
+static int64_t forklessSecondsLeft(uint64_t written) {
+    if (!written || !snapshot.keys) return -1;
+    double elapsed = (double)(monotonicUs() - snapshot.started_us) / 1e6;
+    return (int64_t)(elapsed * (double)(snapshot.keys - written) / (double)written);
+}
+
+void forklessGetStats(struct forklessStats *s) {
+    uint64_t done = atomic_load_explicit(&snapshot.keys_written, memory_order_relaxed);
+    bool running = snapshot.running && snapshot.plan.kind != CHILD_PROBE;
+    *s = (struct forklessStats){.running = running,
+                                .kind = snapshot.plan.kind,
+                                .seconds_left = -1,
+                                .item_ms = -1,
+                                .peak_bytes = snapshot.peak_bytes,
+                                .written = snapshot.written,
+                                .keys_processed = done};
+    if (!running) return;
+    s->seconds_left = forklessSecondsLeft(done < snapshot.keys ? done : snapshot.keys);
+    s->item_ms = largeValuesActiveMs();
+    s->queued = itemQueueLength(snapshot.queue);
+    s->target = QUEUE_ITEMS;
+    s->keys_queued = itemQueueKeysGiven(snapshot.queue);
+    s->bytes = forklessWaitingBytes();
+}
+
+void forklessInit(void) {
+    child_feed = forklessTurn;
+    child_stop_feeding = forklessStopFeeding;
+    beforeSleepRegister(forklessTurn);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* item_queue.c - see item_queue.h.
+ *
+ *     reaped | finished with | in work | waiting ........ |
+ *            ^ oldest                    ^ waiting         ^ newest
+ *
+ * One list of items; the mutex is taken once per item, by either side. `finished` counts items. */
+#include "data/forkless/item_queue.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "net/ae.h"
+
+#define SPINS 200 /* before the main thread offers its processor to the thread that it waits for */
+
+struct itemQueue {
+    /* Main thread: */
+    struct queueItem *oldest, *newest;
+    struct queueItem *key_items[QUEUE_ITEMS]; /* a ring of those that are not reaped */
+    unsigned key_first, key_count;
+    uint64_t given, reaped; /* items */
+    uint64_t keys_given;
+    bool holds;
+    struct queueItem *held, *held_last;
+    uint64_t held_bytes;
+    /* Both: */
+    _Atomic(uint64_t) finished, bytes;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct queueItem *waiting; /* with the lock, as are the next two and `next` of items */
+    bool ended, cancelled;
+    /* The thread: */
+    struct queueItem *in_work;
+};
+
+struct itemQueue *itemQueueCreate(void) {
+    struct itemQueue *q = zcalloc(1, sizeof *q);
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->more, NULL);
+    return q;
+}
+
+static void itemQueueFreeItem(struct queueItem *item) {
+    sdsfree(item->bytes);
+    zfree(item);
+}
+
+static void itemQueueFreeList(struct queueItem *item) {
+    for (struct queueItem *next; item; item = next) {
+        next = item->next;
+        itemQueueFreeItem(item);
+    }
+}
+
+void itemQueueFree(struct itemQueue *q) {
+    itemQueueFreeList(q->oldest);
+    itemQueueFreeList(q->held);
+    pthread_mutex_destroy(&q->lock);
+    pthread_cond_destroy(&q->more);
+    zfree(q);
+}
+
+/* ---- Main thread ---- */
+
+bool itemQueueHasRoom(const struct itemQueue *q) {
+    return q->key_count < QUEUE_ITEMS && !q->holds;
+}
+
+struct queueItem *itemQueueNewKeys(struct keyspaceWalk *walk, int dbid) {
+    struct queueItem *item = zmalloc(sizeof *item + sizeof item->keys[0]);
+    item->next = NULL;
+    item->dbid = dbid;
+    item->bytes = NULL;
+    item->bytes_keys = 0;
+    item->keys->walk = walk;
+    item->keys->count = 0;
+    return item;
+}
+
+static void itemQueueAppend(struct itemQueue *q, struct queueItem *item) {
+    if (!q->oldest) q->oldest = item;
+    q->given++;
+    pthread_mutex_lock(&q->lock);
+    if (q->newest) q->newest->next = item;
+    if (!q->waiting) q->waiting = item;
+    pthread_cond_signal(&q->more);
+    pthread_mutex_unlock(&q->lock);
+    q->newest = item;
+}
+
+void itemQueueGiveKeys(struct itemQueue *q, struct queueItem *item) {
+    serverAssert(itemQueueHasRoom(q) && item->keys->count <= ITEM_KEYS);
+    for (uint32_t i = 0; i < item->keys->count; i++) atomic_init(&item->keys->states[i], ITEM_WAITING);
+    q->keys_given += item->keys->count;
+    q->key_items[(q->key_first + q->key_count++) % QUEUE_ITEMS] = item;
+    itemQueueAppend(q, item);
+}
+
+static struct queueItem *itemQueueNewBytes(int dbid, sds bytes, uint64_t keys) {
+    struct queueItem *item = zmalloc(sizeof *item);
+    *item = (struct queueItem){.dbid = dbid, .bytes = bytes, .bytes_keys = keys};
+    return item;
+}
+
+static void itemQueueAppendBytes(struct itemQueue *q, struct queueItem *item) {
+    atomic_fetch_add_explicit(&q->bytes, sdslen(item->bytes), memory_order_relaxed);
+    itemQueueAppend(q, item);
+}
+
+void itemQueueGiveBytes(struct itemQueue *q, int dbid, sds bytes, uint64_t keys) {
+    struct queueItem *item = itemQueueNewBytes(dbid, bytes, keys);
+    if (!q->holds) {
+        itemQueueAppendBytes(q, item);
+        return;
+    }
+    q->held_bytes += sdslen(bytes);
+    if (q->held)
+        q->held_last->next = item;
+    else
+        q->held = item;
+    q->held_last = item;
+}
+
+void itemQueueGivePart(struct itemQueue *q, int dbid, sds bytes, bool last) {
+    serverAssert(q->holds);
+    itemQueueAppendBytes(q, itemQueueNewBytes(dbid, bytes, last));
+}
+
+void itemQueueHold(struct itemQueue *q, bool hold) {
+    serverAssert(q->holds != hold);
+    q->holds = hold;
+    struct queueItem *item = q->held;
+    q->held = q->held_last = NULL;
+    q->held_bytes = 0;
+    for (struct queueItem *next; item; item = next) {
+        next = item->next;
+        item->next = NULL;
+        itemQueueAppendBytes(q, item);
+    }
+}
+
+struct queueItem *itemQueueReap(struct itemQueue *q) {
+    while (q->reaped < atomic_load_explicit(&q->finished, memory_order_acquire)) {
+        struct queueItem *item = q->oldest;
+        q->reaped++;
+        if (item == q->newest) {
+            q->oldest = q->newest = NULL;
+        } else {
+            q->oldest = item->next;
+        }
+        if (!item->bytes) {
+            serverAssert(q->key_count && q->key_items[q->key_first] == item);
+            q->key_first = (q->key_first + 1) % QUEUE_ITEMS;
+            q->key_count--;
+            return item;
+        }
+        itemQueueFreeItem(item);
+    }
+    return NULL;
+}
+
+static enum itemState itemQueueTakeFrom(struct queueKeys *keys, uint32_t i) {
+    for (int spins = 0;; spins++) {
+        uint8_t state = ITEM_WAITING;
+        if (atomic_compare_exchange_strong(&keys->states[i], &state, ITEM_TAKEN)) return ITEM_WAITING;
+        if (state == ITEM_LARGE) {
+            atomic_store_explicit(&keys->states[i], ITEM_TAKEN, memory_order_relaxed);
+            return ITEM_LARGE;
+        }
+        if (state != ITEM_READING) return ITEM_DONE;
+        if (spins > SPINS) sched_yield();
+    }
+}
+
+/* Returns the item that has the object at *at, or NULL. */
+static struct queueKeys *itemQueueFind(const struct itemQueue *q, const struct keyspaceWalk *walk,
+                                       uint64_t range, const struct object *o, uint32_t *at) {
+    for (unsigned n = 0; n < q->key_count; n++) {
+        struct queueKeys *keys = q->key_items[(q->key_first + n) % QUEUE_ITEMS]->keys;
+        if (keys->walk != walk || range < keys->first || range >= keys->end) continue;
+        for (*at = 0; *at < keys->count; ++*at)
+            if (keys->objects[*at] == o) return keys;
+    }
+    return NULL;
+}
+
+enum itemState itemQueueTake(struct itemQueue *q, const struct keyspaceWalk *walk, uint64_t range,
+                             const struct object *o) {
+    uint32_t i;
+    struct queueKeys *keys = itemQueueFind(q, walk, range, o, &i);
+    return keys ? itemQueueTakeFrom(keys, i) : ITEM_DONE;
+}
+
+bool itemQueueHolds(const struct itemQueue *q, const struct keyspaceWalk *walk, uint64_t range,
+                    const struct object *o) {
+    uint32_t i;
+    struct queueKeys *keys = itemQueueFind(q, walk, range, o, &i);
+    if (!keys) return false;
+    uint8_t state = atomic_load(&keys->states[i]);
+    return state != ITEM_DONE && state != ITEM_TAKEN;
+}
+
+static void itemQueueSet(struct itemQueue *q, bool *what) {
+    pthread_mutex_lock(&q->lock);
+    *what = true;
+    pthread_cond_signal(&q->more);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void itemQueueEnd(struct itemQueue *q) {
+    serverAssert(!q->holds);
+    itemQueueSet(q, &q->ended);
+}
+
+void itemQueueCancel(struct itemQueue *q) {
+    itemQueueSet(q, &q->cancelled);
+}
+
+bool itemQueueIsIdle(const struct itemQueue *q) {
+    return itemQueueLength(q) == 0 && !q->key_count;
+}
+
+uint64_t itemQueueBytesGiven(const struct itemQueue *q) {
+    return atomic_load_explicit(&q->bytes, memory_order_relaxed);
+}
+
+uint64_t itemQueueBytes(const struct itemQueue *q) {
+    return itemQueueBytesGiven(q) + q->held_bytes;
+}
+
+uint64_t itemQueueKeysGiven(const struct itemQueue *q) {
+    return q->keys_given;
+}
+
+uint64_t itemQueueLength(const struct itemQueue *q) {
+    return q->given - atomic_load_explicit(&q->finished, memory_order_acquire);
+}
+
+/* ---- The thread ---- */
+
+static void itemQueueFinishWork(struct itemQueue *q) {
+    struct queueItem *item = q->in_work;
+    if (!item) return;
+    if (item->bytes) atomic_fetch_sub_explicit(&q->bytes, sdslen(item->bytes), memory_order_relaxed);
+    q->in_work = NULL;
+    atomic_fetch_add_explicit(&q->finished, 1, memory_order_release);
+}
+
+static bool itemQueueIsEmpty(const struct itemQueue *q) {
+    return !q->waiting && !q->ended && !q->cancelled;
+}
+
+/* Wakes the main thread only now that this one sleeps: a thread that is woken by another one on its processor
+ * just after it has slept does not preempt it, and would wait for it instead. */
+static void itemQueueWait(struct itemQueue *q) {
+    pthread_mutex_unlock(&q->lock);
+    aeWakeup(server_el);
+    pthread_mutex_lock(&q->lock);
+    while (itemQueueIsEmpty(q)) pthread_cond_wait(&q->more, &q->lock);
+}
+
+struct queueItem *itemQueueNext(struct itemQueue *q, bool *cancelled) {
+    itemQueueFinishWork(q);
+    pthread_mutex_lock(&q->lock);
+    if (itemQueueIsEmpty(q)) itemQueueWait(q);
+    *cancelled = q->cancelled;
+    if (!q->cancelled && q->waiting) {
+        q->in_work = q->waiting;
+        q->waiting = q->waiting->next;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return q->in_work;
+}

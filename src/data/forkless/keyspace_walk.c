@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* keyspace_walk.c - see keyspace_walk.h.
+ *
+ * The walk reads only the tables: positions are known from the buckets, so that the objects, whose lines are
+ * not in this processor's cache, are first read by the thread. */
+#include "data/forkless/keyspace_walk.h"
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "data/forkless/item_queue.h"
+#include "data/forkless/large_value.h"
+#include "data/keyspace/db.h"
+#include "data/keyspace/keyspace_private.h"
+#include "data/rdb/rdb_dataset.h"
+#include "data/rdb/rewrite.h"
+#include "ds/scan_cursor.h"
+
+#define ITEMS_AT_ONCE 8    /* given in one call */
+#define STEP_RANGES   64   /* visited at once: a word of `touched` */
+#define STEPS_AT_ONCE 4096 /* of ranges that may all be empty */
+#define LEVEL_MAX     36
+
+static struct {
+    struct itemQueue *queue;
+    const uint8_t *slots;
+    bool commands;
+    struct keyspaceWalk **all;
+    int count, room;
+    int current;          /* the one that is walked */
+    struct rioWriter out; /* keys that are encoded here: of one database, until they are flushed */
+    sds out_bytes;
+    uint64_t out_keys;
+    int out_dbid;
+} walks;
+
+/* ---- Ranges ---- */
+
+static inline unsigned keyspaceWalkShift(const struct keyspaceWalk *w) {
+    return POSITION_BITS - w->level;
+}
+
+static inline bool keyspaceWalkWantsSlot(int slot) {
+    return !walks.slots || walks.slots[slot / 8] >> slot % 8 & 1;
+}
+
+static uint64_t keyspaceWalkRangeOf(const struct keyspaceWalk *w, uint64_t hash) {
+    if (!keys_by_slot) return hashtablePosition(&w->ks->keys, hash) >> keyspaceWalkShift(w);
+    uint64_t position = hash * w->ks->slots->salt_factor >> (64 - POSITION_BITS);
+    return ((uint64_t)keyHashSlot(hash) << w->level) + (position >> keyspaceWalkShift(w));
+}
+
+static inline bool keyspaceWalkIsTouched(const struct keyspaceWalk *w, uint64_t range) {
+    return w->touched[range / 64] >> range % 64 & 1;
+}
+
+/* Visits ranges that are in one table. */
+static void keyspaceWalkVisit(struct keyspaceWalk *w, uint64_t first, uint64_t end, hashtableVisitFn *fn,
+                              void *priv) {
+    uint64_t base = keys_by_slot ? first >> w->level << w->level : 0;
+    const struct hashtable *ht =
+        keys_by_slot ? slotTable(w->ks->slots, (int)(first >> w->level)) : &w->ks->keys;
+    unsigned shift = keyspaceWalkShift(w);
+    if (ht->used) hashtableVisit(ht, (first - base) << shift, (end - base) << shift, shift, fn, priv);
+}
+
+/* ---- Saving here ---- */
+
+static int keyspaceWalkSink(void *priv, const char *p, size_t n) {
+    (void)priv;
+    walks.out_bytes = sdscatlen(walks.out_bytes, p, n);
+    return 0;
+}
+
+void keyspaceWalksFlush(void) {
+    rioFlush(&walks.out);
+    if (!sdslen(walks.out_bytes)) return;
+    itemQueueGiveBytes(walks.queue, walks.out_dbid, walks.out_bytes, walks.out_keys);
+    walks.out_bytes = sdsempty();
+    walks.out_keys = 0;
+}
+
+static void keyspaceWalkSaveObject(const struct keyspaceWalk *w, const struct object *o) {
+    if (objectIsLarge(o)) {
+        largeValueRegister(w->dbid, o);
+        return;
+    }
+    if (walks.out_dbid != w->dbid || sdslen(walks.out_bytes)) {
+        keyspaceWalksFlush();
+        walks.out_dbid = w->dbid;
+    }
+    if (walks.commands)
+        rewriteKey(&walks.out, o);
+    else
+        rdbWriteKey(&walks.out, o, w->dbid);
+    walks.out_keys++;
+}
+
+static void keyspaceWalkOnTouched(void *priv, void *entry, uint64_t position) {
+    (void)position;
+    keyspaceWalkSaveObject(priv, entry);
+}
+
+static void keyspaceWalkTouch(struct keyspaceWalk *w, uint64_t range) {
+    if (keyspaceWalkIsTouched(w, range)) return;
+    w->touched[range / 64] |= 1ull << range % 64;
+    keyspaceWalkVisit(w, range, range + 1, keyspaceWalkOnTouched, w);
+}
+
+void keyspaceWalkSave(struct keyspaceWalk *w, uint64_t hash, const struct object *o) {
+    debugAssert(w->ks->walk == w);
+    if (w->reaped == w->ranges) return;
+    if (keys_by_slot && !keyspaceWalkWantsSlot(keyHashSlot(hash))) return;
+    uint64_t range = keyspaceWalkRangeOf(w, hash);
+    if (range >= w->given) {
+        keyspaceWalkTouch(w, range);
+    } else if (range >= w->reaped && o) {
+        enum itemState state = itemQueueTake(walks.queue, w, range, o);
+        if (state == ITEM_WAITING)
+            keyspaceWalkSaveObject(w, o);
+        else if (state == ITEM_LARGE)
+            largeValueRegister(w->dbid, o);
+    }
+}
+
+bool keyspaceWalkHasSaved(const struct keyspaceWalk *w, uint64_t hash, const struct object *o) {
+    if (w->reaped == w->ranges || (keys_by_slot && !keyspaceWalkWantsSlot(keyHashSlot(hash)))) return true;
+    uint64_t range = keyspaceWalkRangeOf(w, hash);
+    if (range < w->given) return range < w->reaped || !itemQueueHolds(walks.queue, w, range, o);
+    return keyspaceWalkIsTouched(w, range);
+}
+
+/* ---- Giving ---- */
+
+struct givenRanges {
+    struct keyspaceWalk *walk;
+    uint64_t base; /* the first range of the slot */
+    struct queueKeys *keys;
+};
+
+/* A step has about STEP_RANGES keys, for which there is room; only keys that were chosen to be near each
+ * other can be more, and are saved here. */
+static void keyspaceWalkOnGiven(void *priv, void *entry, uint64_t position) {
+    struct givenRanges *g = priv;
+    if (keyspaceWalkIsTouched(g->walk, g->base + (position >> keyspaceWalkShift(g->walk)))) return;
+    if (g->keys->count < ITEM_KEYS)
+        g->keys->objects[g->keys->count++] = entry;
+    else
+        keyspaceWalkSaveObject(g->walk, entry);
+}
+
+/* Returns the end of the next step: at most a word of `touched`, within one table. */
+static uint64_t keyspaceWalkStepEnd(const struct keyspaceWalk *w) {
+    uint64_t end = (w->given / STEP_RANGES + 1) * STEP_RANGES;
+    uint64_t table_end = keys_by_slot ? ((w->given >> w->level) + 1) << w->level : w->ranges;
+    return end < table_end ? end : table_end;
+}
+
+static bool keyspaceWalkSkipsSlot(struct keyspaceWalk *w) {
+    if (!keys_by_slot) return false;
+    int slot = (int)(w->given >> w->level);
+    if (keyspaceWalkWantsSlot(slot) && keyspaceSlotSize(w->ks, slot)) return false;
+    w->given = (uint64_t)(slot + 1) << w->level;
+    return true;
+}
+
+static void keyspaceWalkGiveStep(struct keyspaceWalk *w, struct queueKeys *keys) {
+    if (keyspaceWalkSkipsSlot(w)) return;
+    uint64_t end = keyspaceWalkStepEnd(w);
+    struct givenRanges g = {w, keys_by_slot ? w->given >> w->level << w->level : 0, keys};
+    keyspaceWalkVisit(w, w->given, end, keyspaceWalkOnGiven, &g);
+    w->given = end;
+}
+
+static void keyspaceWalkGiveItem(struct keyspaceWalk *w) {
+    struct queueItem *item = itemQueueNewKeys(w, w->dbid);
+    item->keys->first = w->given;
+    for (int steps = 0; w->given < w->ranges && item->keys->count + STEP_RANGES <= ITEM_KEYS / 4 * 3 &&
+                        steps < STEPS_AT_ONCE;
+         steps++)
+        keyspaceWalkGiveStep(w, item->keys);
+    item->keys->end = w->given;
+    if (item->keys->count) {
+        w->outstanding++;
+        itemQueueGiveKeys(walks.queue, item);
+    } else {
+        zfree(item);
+        if (!w->outstanding) w->reaped = w->given;
+    }
+}
+
+bool keyspaceWalksGive(void) {
+    for (int i = 0; i < ITEMS_AT_ONCE && walks.current < walks.count; i++) {
+        struct keyspaceWalk *w = walks.all[walks.current];
+        if (w->given == w->ranges) {
+            walks.current++;
+            continue;
+        }
+        if (!itemQueueHasRoom(walks.queue)) return true;
+        keyspaceWalkGiveItem(w);
+    }
+    return walks.current < walks.count;
+}
+
+void keyspaceWalksReap(void) {
+    for (struct queueItem *item; (item = itemQueueReap(walks.queue));) {
+        struct queueKeys *keys = item->keys;
+        struct keyspaceWalk *w = keys->walk;
+        for (uint32_t i = 0; i < keys->count; i++) {
+            if (atomic_load_explicit(&keys->states[i], memory_order_relaxed) == ITEM_LARGE)
+                largeValueRegister(w->dbid, keys->objects[i]);
+        }
+        w->outstanding--;
+        w->reaped = w->outstanding ? keys->end : w->given;
+        zfree(item);
+    }
+}
+
+/* ---- Starts and ends ---- */
+
+static struct keyspaceWalk *keyspaceWalkNew(struct keyspace *ks, int dbid) {
+    struct keyspaceWalk *w = zcalloc(1, sizeof *w);
+    w->ks = ks;
+    w->dbid = dbid;
+    ks->walk = w;
+    if (walks.count == walks.room) {
+        walks.room = walks.room ? walks.room * 2 : 16;
+        walks.all = zrealloc(walks.all, (size_t)walks.room * sizeof(struct keyspaceWalk *));
+    }
+    walks.all[walks.count++] = w;
+    return w;
+}
+
+/* Chooses the level for about one key a range. */
+static void keyspaceWalkInit(struct keyspace *ks, int dbid) {
+    struct keyspaceWalk *w = keyspaceWalkNew(ks, dbid);
+    uint64_t keys = keyspaceSize(ks) / (keys_by_slot ? KEY_SLOTS : 1);
+    while (w->level < LEVEL_MAX && 1ull << w->level < keys) w->level++;
+    w->ranges = (keys_by_slot ? (uint64_t)KEY_SLOTS : 1) << w->level;
+    w->touched = zcalloc((w->ranges + 63) / 64, sizeof *w->touched);
+}
+
+void keyspaceWalksStart(struct itemQueue *queue, const uint8_t *slots, bool commands,
+                        const struct rioWriter *like) {
+    serverAssert(!walks.queue && !walks.count);
+    walks.queue = queue;
+    walks.slots = slots;
+    walks.commands = commands;
+    walks.current = 0;
+    rioWriterInit(&walks.out, keyspaceWalkSink, NULL);
+    walks.out.version = like->version;
+    walks.out.strict = like->strict;
+    walks.out.clock = like->clock;
+    walks.out.plain_strings = true;
+    walks.out_bytes = sdsempty();
+    walks.out_keys = 0;
+    walks.out_dbid = -1;
+    for (int i = 0; i < dbCount(); i++)
+        if (keyspaceSize(&dbs[i].keyspace)) keyspaceWalkInit(&dbs[i].keyspace, i);
+}
+
+static void keyspaceWalkFree(struct keyspaceWalk *w) {
+    serverAssert(w->ks->walk == w);
+    w->ks->walk = NULL;
+    if (w->owned) keyspaceRelease(w->ks, true);
+    zfree(w->touched);
+    zfree(w);
+}
+
+void keyspaceWalksStop(void) {
+    for (int i = 0; i < walks.count; i++) keyspaceWalkFree(walks.all[i]);
+    walks.count = 0;
+    walks.queue = NULL;
+    rioWriterFree(&walks.out);
+    sdsfree(walks.out_bytes);
+}
+
+int keyspaceWalksError(void) {
+    return walks.out.error;
+}
+
+/* ---- For keyspace.c ---- */
+
+void keyspaceWalkMoved(struct keyspaceWalk *w, struct keyspace *ks) {
+    w->ks = ks;
+}
+
+void keyspaceWalkTakeContents(struct keyspace *ks) {
+    struct keyspaceWalk *w = ks->walk;
+    struct keyspace *own = keyspaceCreate();
+    keyspaceExchange(ks, own);
+    ks->hidden = own->hidden;
+    own->hidden = NULL;
+    if (own->slots) own->slots->hidden = NULL;
+    serverAssert(own->walk == w && w->ks == own && !ks->walk);
+    w->owned = true;
+}
+
+void keyspaceWalkSaveSlot(struct keyspace *ks, int slot) {
+    struct keyspaceIterator it;
+    struct object *o;
+    keyspaceIteratorInitSlots(&it, ks, slot, slot);
+    while ((o = keyspaceIteratorNext(&it))) {
+        keyspaceWalkSave(ks->walk, keyHash(objectKey(o)), o);
+        if (objectHasPtr(o)) largeValueFinish(objectPtr(o));
+    }
+    keyspaceIteratorStop(&it);
+}
+
+void keyspaceWalkAdopt(struct keyspace *ks) {
+    keyspaceWalkNew(ks, -1);
+}

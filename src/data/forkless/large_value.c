@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* large_value.c - see large_value.h.
+ *
+ * One writer serves all values: what it holds belongs to `writes_for` and is appended to that one's bytes
+ * when another value is written, or when its bytes are taken. */
+#include "data/forkless/large_value.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "data/forkless/item_queue.h"
+#include "data/rdb/rdb_dataset.h"
+#include "data/rdb/rewrite.h"
+#include "ds/hashtable.h"
+
+#define PART_BYTES (32 * 1024) /* given to the queue at once */
+
+unsigned large_value_count;
+void (*large_value_free)(struct value v);
+
+static struct {
+    bool running, commands;
+    struct list values; /* in the order of their registration */
+    struct hashtable by_container;
+    struct largeValue *active;
+    int64_t active_since_us;
+    struct rioWriter writer;
+    struct largeValue *writes_for;
+} large;
+
+static struct str largeValueEntryKey(const void *entry) {
+    const struct largeValue *v = entry;
+    return strN((const char *)&v->container, sizeof v->container);
+}
+static const struct hashtableType by_container_type = {.entryKey = largeValueEntryKey};
+
+static struct str largeValueKeyOf(const void *const *container) {
+    return strN((const char *)container, sizeof *container);
+}
+
+struct largeValue *largeValueFindSlow(const void *container) {
+    return hashtableFind(&large.by_container, largeValueKeyOf(&container));
+}
+
+/* ---- Writing ---- */
+
+static int largeValueSink(void *priv, const char *p, size_t n) {
+    (void)priv;
+    large.writes_for->bytes = sdscatlen(large.writes_for->bytes, p, n);
+    return 0;
+}
+
+struct rioWriter *largeValueWriter(struct largeValue *v) {
+    if (large.writes_for != v) {
+        if (large.writes_for) rioFlush(&large.writer);
+        large.writes_for = v;
+    }
+    return &large.writer;
+}
+
+static void largeValueGive(struct largeValue *v, struct itemQueue *queue, bool last) {
+    rioFlush(largeValueWriter(v));
+    itemQueueGivePart(queue, v->dbid, v->bytes, last);
+    v->bytes = sdsempty();
+}
+
+/* ---- Registered values ---- */
+
+void largeValuesStart(bool commands, const struct rioWriter *like) {
+    serverAssert(!large.running);
+    large.running = true;
+    large.commands = commands;
+    listInit(&large.values);
+    hashtableInit(&large.by_container, &by_container_type);
+    rioWriterInit(&large.writer, largeValueSink, NULL);
+    large.writer.version = like->version;
+    large.writer.strict = like->strict;
+    large.writer.clock = like->clock;
+    large.writer.plain_strings = true;
+}
+
+bool objectIsLarge(const struct object *o) {
+    if (!objectHasPtr(o) || !objectTypeOf(o)->parts) return false;
+    const struct valueParts *parts = objectTypeOf(o)->parts(o);
+    return parts && parts->isLarge(o);
+}
+
+void largeValueRegister(int dbid, const struct object *o) {
+    serverAssert(large.running);
+    if (largeValueFind(objectPtr(o))) return;
+    struct largeValue *v = zcalloc(1, sizeof *v);
+    v->dbid = dbid;
+    v->expire_ms = objectExpire(o);
+    v->key_text = sdsnewstr(objectKey(o));
+    v->key = sdsview(v->key_text);
+    v->bytes = sdsempty();
+    v->type = objectTypeOf(o);
+    v->parts = v->type->parts(o);
+    v->encoding = o->encoding;
+    v->commands = large.commands;
+    v->container = objectPtr(o);
+    hashtableAdd(&large.by_container, v);
+    listAddTail(&large.values, &v->node);
+    large_value_count++;
+    if (!v->commands) rdbWriteKeyHead(largeValueWriter(v), o, dbid);
+    v->parts->begin(v, o);
+}
+
+/* The value is saved, but perhaps not given to the queue. */
+static void largeValueSaved(struct largeValue *v) {
+    serverAssert(!v->saved);
+    if (v->commands && v->expire_ms != OBJ_NO_EXPIRE)
+        rewriteExpiry(largeValueWriter(v), v->key, v->expire_ms);
+    v->parts->end(v, true);
+    v->saved = true;
+    v->state = NULL;
+}
+
+static struct value largeValueOf(const struct largeValue *v) {
+    return valuePtr(v->type->id, v->encoding, v->container);
+}
+
+static void largeValueForget(struct largeValue *v) {
+    if (large.writes_for == v) {
+        large.writer.used = 0;
+        large.writes_for = NULL;
+    }
+    hashtablePop(&large.by_container, largeValueEntryKey(v));
+    listRemove(&large.values, &v->node);
+    large_value_count--;
+    if (v->owned) (large_value_free ? large_value_free : v->type->free)(largeValueOf(v));
+    sdsfree(v->key_text);
+    sdsfree(v->bytes);
+    zfree(v);
+}
+
+void largeValueMovedSlow(const void *from, void *to) {
+    struct largeValue *v = largeValueFindSlow(from);
+    if (!v) return;
+    hashtablePop(&large.by_container, largeValueEntryKey(v));
+    v->container = to;
+    hashtableAdd(&large.by_container, v);
+}
+
+void largeValueFinish(const void *container) {
+    struct largeValue *v = largeValueFind(container);
+    if (!v || v->saved) return;
+    while (v->parts->next(v)) {
+    }
+    largeValueSaved(v);
+    hashtablePop(&large.by_container, largeValueEntryKey(v));
+    v->container = v; /* an address that no value has */
+    hashtableAdd(&large.by_container, v);
+}
+
+bool largeValueKeeps(struct value v) {
+    struct largeValue *kept = v.embedded ? NULL : largeValueFind(v.ptr);
+    if (!kept) return false;
+    serverAssert(!kept->owned);
+    kept->owned = true;
+    kept->encoding = v.encoding; /* it may have changed, while the container moved */
+    return true;
+}
+
+/* ---- In the turns of the loop ---- */
+
+static void largeValueActivate(struct itemQueue *queue) {
+    large.active = listEntry(listFirst(&large.values), struct largeValue, node);
+    large.active_since_us = monotonicUs();
+    itemQueueHold(queue, true);
+}
+
+static void largeValueComplete(struct largeValue *v, struct itemQueue *queue) {
+    if (!v->saved) largeValueSaved(v);
+    largeValueGive(v, queue, true);
+    itemQueueHold(queue, false);
+    large.active = NULL;
+    largeValueForget(v);
+}
+
+bool largeValuesStep(struct itemQueue *queue, int64_t until_us, uint64_t max_bytes) {
+    while (large_value_count) {
+        if (itemQueueBytesGiven(queue) > max_bytes) return true; /* what is held waits for this value */
+        if (!large.active) largeValueActivate(queue);
+        struct largeValue *v = large.active;
+        if (v->saved || !v->parts->next(v)) {
+            largeValueComplete(v, queue);
+        } else {
+            struct rioWriter *w = largeValueWriter(v);
+            if (sdslen(v->bytes) + w->used >= PART_BYTES) largeValueGive(v, queue, false);
+        }
+        if (monotonicUs() >= until_us) return large_value_count != 0;
+    }
+    return false;
+}
+
+void largeValuesStop(void) {
+    if (!large.running) return;
+    listForEach(&large.values, it) {
+        struct largeValue *v = listEntry(it, struct largeValue, node);
+        if (!v->saved) v->parts->end(v, false);
+        largeValueForget(v);
+    }
+    serverAssert(large_value_count == 0);
+    hashtableDestroy(&large.by_container);
+    rioWriterFree(&large.writer);
+    large.active = large.writes_for = NULL;
+    large.running = false;
+}
+
+uint64_t largeValuesBytes(void) {
+    if (!large.running) return 0;
+    uint64_t n = large.writer.used;
+    listForEach(&large.values, it) {
+        const struct largeValue *v = listEntry(it, struct largeValue, node);
+        n += sdslen(v->bytes);
+        if (!v->saved && v->parts->keptBytes) n += v->parts->keptBytes(v);
+    }
+    return n;
+}
+
+int64_t largeValuesActiveMs(void) {
+    return large.active ? (monotonicUs() - large.active_since_us) / 1000 : -1;
+}
+
+int largeValuesError(void) {
+    return large.running ? large.writer.error : 0;
+}

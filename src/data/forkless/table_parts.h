@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* table_parts.h - saves the entries of one hash table in parts, while entries are added, removed and changed.
+ * For values whose elements are in a table (large_value.h). On the main thread only.
+ *
+ * The positions of the table are divided into ranges of about one entry. They mean the same whatever size the
+ * table takes meanwhile (hashtableVisit).
+ *
+ *     ranges    | saved ............ | not visited ................................. |
+ *                                    ^ frontier      x    x  x       x
+ *                                                    x: saved before a change (a bit in `touched`)
+ *
+ * Invariant: in a range that is neither before the frontier nor touched, all entries are those of the start,
+ * unchanged. The owner calls tablePartsBefore ahead of each change for that: it passes all entries of the
+ * range, so an entry that is added to it is not passed later. Each entry of the start is passed exactly once,
+ * and no other one.
+ *
+ * The bits are in chunks that are allocated when they are needed and freed when the frontier has passed them:
+ * tablePartsBegin allocates 8 bytes for 32768 ranges. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "data/rdb/rio.h"
+#include "ds/hashtable.h"
+
+/* Whether a value of these entries is large: it has many, or the first few have so many bytes that all of
+ * them may have LARGE_VALUE_BYTES. Reads only. */
+bool tablePartsIsLarge(const struct hashtable *table,
+                       size_t (*entryBytes)(const struct hashtable *table, const void *entry));
+
+struct tableParts {
+    const struct hashtable *table; /* changes with tablePartsMove */
+    unsigned level;                /* there are 2^level ranges */
+    unsigned step;                 /* ranges that tablePartsNext visits, at most 64 */
+    uint64_t frontier;             /* a range */
+    uint64_t **touched;
+};
+/* Called with an entry that is saved now. It must not change the table. */
+typedef void tablePartsFn(void *priv, void *entry);
+
+void tablePartsBegin(struct tableParts *parts, const struct hashtable *table);
+void tablePartsEnd(struct tableParts *parts); /* frees the bits */
+/* The table's struct is at another address now, with the same contents. */
+static inline void tablePartsMove(struct tableParts *parts, const struct hashtable *table) {
+    parts->table = table;
+}
+/* Passes the next entries to fn: those of 64 ranges, prefetched, and fewer where entries were saved before a
+ * change or have left. False: those were the last ones. Takes 1 to 3 us without fn. */
+bool tablePartsNext(struct tableParts *parts, tablePartsFn *fn, void *priv);
+/* Calls tablePartsNext until `w` has some 4 KB more, or the work of a slice is done. Adapts the step to the
+ * size of the entries. Returns what tablePartsNext does. */
+bool tablePartsSlice(struct tableParts *parts, const struct rioWriter *w, tablePartsFn *fn, void *priv);
+/* Called before an element with this hash is added, removed or changed. Passes the entries of its range
+ * unless they have been passed. O(1). */
+void tablePartsBefore(struct tableParts *parts, uint64_t hash, tablePartsFn *fn, void *priv);

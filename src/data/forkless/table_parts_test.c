@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* table_parts_test.c - the entries of a table, saved in parts under random changes, against the entries at
+ * the start. With a number as its argument it repeats the run of that seed. */
+#include "data/forkless/table_parts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/model_ops.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+
+#define MAX_IDS 5000
+
+struct partsItem {
+    uint64_t id;
+    uint32_t version; /* counts changes of the element */
+    bool present;
+};
+
+static struct partsItem items[2]
+                             [MAX_IDS]; /* an element is one of the two; a replacement takes the other one */
+static struct partsItem *present[MAX_IDS]; /* NULL: not in the table */
+static struct {
+    bool expected; /* it was in the table at the start */
+    uint32_t version, passed;
+} saved[MAX_IDS];
+
+static struct str tablePartsTestKey(const void *entry) {
+    return strN((const char *)&((const struct partsItem *)entry)->id, sizeof(uint64_t));
+}
+/* All positions are in one part of 1/64, with some hashes that are equal. */
+static uint64_t tablePartsTestPartHash(struct str key) {
+    uint64_t id;
+    memcpy(&id, key.ptr, sizeof(id));
+    id /= 2;
+    return hashBytes(&id, sizeof(id)) >> 6;
+}
+static const struct hashtableType types[] = {{.entryKey = tablePartsTestKey},
+                                             {.entryKey = tablePartsTestKey, .hash = tablePartsTestPartHash}};
+
+static void tablePartsTestSave(void *priv, void *entry) {
+    const struct partsItem *item = entry;
+    assert_ptr_equal(priv, &saved);
+    assert_ptr_equal(present[item->id], item);
+    assert_true(saved[item->id].expected);
+    assert_int_equal(saved[item->id].version, item->version);
+    saved[item->id].passed++;
+}
+
+/* Adds, removes, changes or replaces an element, after the report if `parts` is not NULL. */
+static void tablePartsTestChange(hashtable *ht, struct tableParts *parts, uint64_t id, unsigned kind) {
+    struct partsItem *old = present[id], *now = &items[old == &items[0][id]][id];
+    uint64_t hash = hashtableHash(ht, tablePartsTestKey(&items[0][id]));
+    if (parts) tablePartsBefore(parts, hash, tablePartsTestSave, &saved);
+    now->version = old ? old->version + 1 : now->version + 1;
+    if (!old && kind < 2) {
+        hashtableAddUnchecked(ht, present[id] = now, hash);
+    } else if (old && kind == 1) {
+        old->version++;
+    } else if (old && kind == 2) {
+        hashtableReplaceEntry(ht, old, present[id] = now, hash);
+    } else if (old && kind == 3) {
+        hashtableRemoveEntry(ht, old, hash);
+        present[id] = NULL;
+    }
+}
+
+/* Adds or removes many elements now and then, so that the table is resized. */
+static void tablePartsTestChanges(hashtable *ht, struct tableParts *parts, uint64_t ids) {
+    uint64_t n = randomBelow(10) ? randomBelow(30) : randomBelow(2 * ids);
+    unsigned one = (unsigned)randomBelow(4);
+    bool mixed = randomBelow(2);
+    for (uint64_t i = 0; i < n; i++)
+        tablePartsTestChange(ht, parts, randomBelow(ids), mixed ? (unsigned)randomBelow(4) : one);
+}
+
+static void tablePartsTestStart(hashtable *ht, const struct hashtableType *type, uint64_t ids) {
+    memset(present, 0, sizeof(present));
+    for (uint64_t id = 0; id < MAX_IDS; id++) items[0][id] = items[1][id] = (struct partsItem){.id = id};
+    hashtableInit(ht, type);
+    if (type->hash) ht->salt = 0;
+    for (uint64_t i = 0; i < ids / 2; i++) tablePartsTestChange(ht, NULL, randomBelow(ids), 0);
+    tablePartsTestChanges(ht, NULL, ids);
+    for (uint64_t id = 0; id < MAX_IDS; id++) {
+        saved[id].expected = present[id] != NULL;
+        saved[id].version = present[id] ? present[id]->version : 0;
+        saved[id].passed = 0;
+    }
+}
+
+/* Moves the struct of the table. */
+static hashtable *tablePartsTestMove(hashtable *ht, struct tableParts *parts) {
+    hashtable *now = zmalloc(sizeof(*now));
+    *now = *ht;
+    memset(ht, 0xee, sizeof(*ht));
+    zfree(ht);
+    tablePartsMove(parts, now);
+    return now;
+}
+
+static void tablePartsTestRun(const struct hashtableType *type, uint64_t ids) {
+    hashtable *ht = zmalloc(sizeof(*ht));
+    struct tableParts parts;
+    bool more = true, cancel = randomBelow(10) == 0;
+    uint64_t every = 1 + randomBelow(8); /* how many times changes come for one step */
+    tablePartsTestStart(ht, type, ids);
+    tablePartsBegin(&parts, ht);
+    while (more) {
+        if (cancel && randomBelow(10) == 0) break;
+        if (randomBelow(20) == 0) ht = tablePartsTestMove(ht, &parts);
+        if (randomBelow(10) == 0) parts.step = 1U << randomBelow(7);
+        if (randomBelow(every) == 0) more = tablePartsNext(&parts, tablePartsTestSave, &saved);
+        bool pause = randomBelow(4) == 0; /* the table gets tails */
+        if (pause) hashtablePause(ht);
+        tablePartsTestChanges(ht, &parts, ids);
+        if (pause && randomBelow(2)) more = tablePartsNext(&parts, tablePartsTestSave, &saved);
+        if (pause) hashtableResume(ht);
+    }
+    for (uint64_t id = 0; id < ids; id++) {
+        if (!more) assert_int_equal(saved[id].passed, saved[id].expected);
+        assert_in_range(saved[id].passed, 0, saved[id].expected);
+    }
+    assert_true(more || !tablePartsNext(&parts, tablePartsTestSave, &saved));
+    tablePartsEnd(&parts);
+    hashtableDestroy(ht);
+    zfree(ht);
+}
+
+static void testModel(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 50 + modelShare(2000); i++)
+        tablePartsTestRun(&types[i % 2], 1 + randomBelow(randomBelow(3) ? MAX_IDS : 100));
+}
+
+static int tablePartsTestSmallSegments(void **state) {
+    (void)state;
+    hashtableSetSegmentUnit(1);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 10) : 0;
+    if (!seed) seed = randomU64() >> 32 | 1;
+    printf("seed %llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(testModel)};
+    int failed = cmocka_run_group_tests_name("segments as they are", tests, NULL, NULL);
+    return failed +
+           cmocka_run_group_tests_name("segments of 5 buckets", tests, tablePartsTestSmallSegments, NULL);
+}

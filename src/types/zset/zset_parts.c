@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zset_parts.c - see zset_private.h. The elements are written in the form of zset_rdb.c, in another order.
+ *
+ *     btree        leaf by leaf from the highest score down; before a change, its whole leaf (struct zbtWalk)
+ *     skiplist     by the positions of the member index; before an element changes, all elements of its range
+ *                  of positions, about one (table_parts.h) */
+#include "base/zmalloc.h"
+#include "data/forkless/table_parts.h"
+#include "data/rdb/rdb.h"
+#include "data/rdb/rewrite.h"
+#include "ds/zbtree.h"
+#include "types/zset/zset.h"
+#include "types/zset/zset_private.h"
+
+/* A part ends when it has this many bytes, or has looked at this many leaves or at this many times 64 ranges,
+ * most of which may have been saved before. */
+#define PART_BYTES 4096
+#define PART_STEPS 8
+
+struct zsetPartsState {
+    struct largeValue *v;
+    struct zbtWalk walk;       /* of a btree */
+    struct tableParts table;   /* of a skiplist */
+    struct rewriteItems items; /* when commands are written */
+};
+
+static void zsetPartsWrite(struct zsetPartsState *s, struct rioWriter *w, struct str member, double score) {
+    if (s->v->commands) {
+        rewriteItem(&s->items);
+        rewriteArgDouble(w, score);
+        rewriteArg(w, member);
+    } else {
+        rdbWriteString(w, member);
+        rdbWriteDouble(w, score);
+    }
+}
+
+static struct zsetPartsState *zsetPartsBegin(struct largeValue *v, const struct object *o) {
+    struct zsetPartsState *s = zcalloc(1, sizeof *s);
+    uint64_t length = zsetLength(zsetOpen(o));
+    struct rioWriter *w = largeValueWriter(v);
+    s->v = v;
+    s->items =
+        (struct rewriteItems){.w = w, .left = length, .args_per_item = 2, .name = STR("ZADD"), .key = v->key};
+    if (!v->commands) rdbWriteLen(w, length);
+    v->state = s;
+    return s;
+}
+
+/* Takes steps until there is a part. */
+static bool zsetPartsNext(struct largeValue *v, bool (*step)(struct zsetPartsState *s)) {
+    const struct rioWriter *w = largeValueWriter(v);
+    uint64_t end = rioWritten(w) + PART_BYTES;
+    for (unsigned steps = 0; steps < PART_STEPS && rioWritten(w) < end; steps++)
+        if (!step(v->state)) return false;
+    return true;
+}
+
+static bool zsetPartsIsLarge(const struct object *o) {
+    return zsetLength(zsetOpen(o)) > LARGE_VALUE_ELEMENTS;
+}
+
+/* ---- The B+ tree ---- */
+
+static void zsetPartsPassLeaf(struct zbtWalk *walk, const struct zbtLeaf *l) {
+    struct zsetPartsState *s =
+        (struct zsetPartsState *)((char *)walk - offsetof(struct zsetPartsState, walk));
+    struct rioWriter *w = largeValueWriter(s->v);
+    for (unsigned i = l->count; i-- > 0;) {
+        struct zbtPos p = {(struct zbtLeaf *)l, i};
+        zsetPartsWrite(s, w, zbtMember(p), zbtScore(p));
+    }
+}
+
+static void zsetPartsBtreeBegin(struct largeValue *v, const struct object *o) {
+    struct zsetPartsState *s = zsetPartsBegin(v, o);
+    s->walk.pass = zsetPartsPassLeaf;
+    zbtWalkStart(v->container, &s->walk);
+}
+
+static bool zsetPartsBtreeStep(struct zsetPartsState *s) {
+    return zbtWalkStep(s->v->container);
+}
+static bool zsetPartsBtreeNext(struct largeValue *v) {
+    return zsetPartsNext(v, zsetPartsBtreeStep);
+}
+
+static void zsetPartsBtreeEnd(struct largeValue *v, bool complete) {
+    struct zsetPartsState *s = v->state;
+    serverAssert(!complete || !v->commands || s->items.left == 0);
+    zbtWalkEnd(v->container);
+    zfree(s);
+}
+
+static const struct valueParts btreeParts = {.isLarge = zsetPartsIsLarge,
+                                             .begin = zsetPartsBtreeBegin,
+                                             .next = zsetPartsBtreeNext,
+                                             .end = zsetPartsBtreeEnd};
+
+/* ---- The skiplist ---- */
+
+static void zsetPartsPassNode(void *priv, void *node) {
+    struct zsetPartsState *s = priv;
+    zsetPartsWrite(s, largeValueWriter(s->v), zslGetNodeElement(node), zslGetNodeScore(node));
+}
+
+void zsetPartsSave(struct largeValue *v, uint64_t hash) {
+    struct zsetPartsState *s = v->state;
+    tablePartsBefore(&s->table, hash, zsetPartsPassNode, s);
+}
+
+static void zsetPartsSkiplistBegin(struct largeValue *v, const struct object *o) {
+    struct zsetPartsState *s = zsetPartsBegin(v, o);
+    tablePartsBegin(&s->table, zsetTable(zsetOpen(o)));
+}
+
+static bool zsetPartsSkiplistStep(struct zsetPartsState *s) {
+    return tablePartsNext(&s->table, zsetPartsPassNode, s);
+}
+static bool zsetPartsSkiplistNext(struct largeValue *v) {
+    return zsetPartsNext(v, zsetPartsSkiplistStep);
+}
+
+static void zsetPartsSkiplistEnd(struct largeValue *v, bool complete) {
+    struct zsetPartsState *s = v->state;
+    serverAssert(!complete || !v->commands || s->items.left == 0);
+    tablePartsEnd(&s->table);
+    zfree(s);
+}
+
+static const struct valueParts skiplistParts = {.isLarge = zsetPartsIsLarge,
+                                                .begin = zsetPartsSkiplistBegin,
+                                                .next = zsetPartsSkiplistNext,
+                                                .end = zsetPartsSkiplistEnd};
+
+const struct valueParts *zsetParts(const struct object *o) {
+    switch (o->encoding) {
+    case ZSET_BTREE: return &btreeParts;
+    case ZSET_SKIPLIST: return &skiplistParts;
+    default: return NULL;
+    }
+}

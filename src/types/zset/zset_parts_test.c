@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zset_parts_test.c - sorted sets of both indexes that are saved in parts under random changes: what is
+ * written, as RDB and as commands, has each element of the start once, with its score of then. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/model_ops.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_sorted_set.h"
+#include "data/forkless/large_value.h"
+#include "data/lifetime/lazyfree.h"
+#include "data/rdb/rdb.h"
+#include "ds/zbtree.h"
+#include "registry/config.h"
+#include "types/rdb_hooks.h"
+#include "types/zset/zset.h"
+
+/* The module registers a table that is above this layer. */
+const struct commandSpec commandsSortedSet[] = {{0}};
+
+#define UNIVERSE   6000
+#define MEMBER_MAX 340
+
+static struct object *object; /* NULL: it was deleted, and belongs to the snapshot */
+
+/* ---- Changes ---- */
+
+static struct str zsetPartsTestMember(char *buf) {
+    unsigned id = (unsigned)randomBelow(UNIVERSE);
+    size_t len = (size_t)sprintf(buf, "%u", id);
+    if (id % 97 == 0) {
+        memset(buf + len, 'x', 300);
+        len += 300;
+    }
+    return strN(buf, len);
+}
+
+static double zsetPartsTestScore(void) {
+    switch (randomBelow(4)) {
+    case 0: return 1;
+    case 1: return randomDouble();
+    default: return (double)randomBelow(3000) - 1000;
+    }
+}
+
+static void zsetPartsTestRemoveRange(struct zsetRef *z) {
+    uint64_t length = zsetLength(*z), rank = randomBelow(length);
+    uint64_t most = randomBelow(30) ? 50 : length - rank, count = randomBelow(most + 1);
+    zsetRemoveRange(z, rank, count < length - rank ? count : length - rank);
+}
+
+static void zsetPartsTestChange(void) {
+    struct zsetRef z = zsetOpen(object);
+    char buf[MEMBER_MAX];
+    struct str member = zsetPartsTestMember(buf);
+    double score = zsetPartsTestScore();
+    uint64_t which = randomBelow(40);
+    if (which == 0 && zsetLength(z))
+        zsetPartsTestRemoveRange(&z);
+    else if (which < 12)
+        zsetRemove(&z, member);
+    else
+        zsetAdd(&z, member, &score, which < 22 ? ZADD_INCR : 0);
+    zsetCommit(object, z);
+}
+
+static void zsetPartsTestMake(const struct zsetIndex *index) {
+    struct zsetRef z = {index->create(0), index};
+    char buf[MEMBER_MAX];
+    uint64_t length = ZBT_WALK_MIN + 1 + randomBelow(UNIVERSE - 2000);
+    while (zsetLength(z) < length) {
+        double score = zsetPartsTestScore();
+        zsetAdd(&z, zsetPartsTestMember(buf), &score, 0);
+    }
+    object = objectCreate(STR("key"), OBJ_NO_EXPIRE, zsetValue(z));
+}
+
+static void zsetPartsTestFree(void) {
+    if (object) lazyfreeObject(object, false);
+    object = NULL;
+}
+
+/* ---- What is written ---- */
+
+/* Reads the number behind a letter, and goes behind its line. */
+static size_t zsetPartsTestNumber(const char **p, char letter) {
+    char *end;
+    assert_int_equal(**p, letter);
+    size_t n = strtoull(*p + 1, &end, 10);
+    *p = end + 2;
+    return n;
+}
+
+static struct str zsetPartsTestArg(const char **p) {
+    size_t len = zsetPartsTestNumber(p, '$');
+    struct str s = strN(*p, len);
+    *p += len + 2;
+    return s;
+}
+
+static void zsetPartsTestRunCommands(sds bytes, struct zsetRef *z) {
+    const char *p = bytes, *end = bytes + sdslen(bytes);
+    while (p < end) {
+        size_t argc = zsetPartsTestNumber(&p, '*');
+        assert_true(argc >= 4 && argc % 2 == 0 && argc <= 2 + 2 * 64);
+        assert_true(strEq(zsetPartsTestArg(&p), STR("ZADD")));
+        assert_true(strEq(zsetPartsTestArg(&p), STR("key")));
+        for (argc -= 2; argc; argc -= 2) {
+            double score;
+            assert_true(string2d(zsetPartsTestArg(&p), &score));
+            assert_int_equal(zsetAdd(z, zsetPartsTestArg(&p), &score, 0), ZADD_ADDED);
+        }
+    }
+}
+
+static void zsetPartsTestLoad(sds bytes, struct zsetRef *z) {
+    struct rdbReader r = {0};
+    struct rdbHeld key;
+    struct value v;
+    uint8_t type;
+    rioReaderInitMemory(&r.io, sdsview(bytes));
+    assert_true(rioReadByte(&r.io, &type) && type == RDB_TYPE_ZSET_2);
+    assert_true(rdbReadHeld(&r, &key) && strEq(key.s, STR("key")));
+    rdbHeldFree(&key);
+    assert_int_equal(zsetRdbLoad(&r, type, &v), RDB_LOADED);
+    assert_true(rioAtEnd(&r.io));
+    *z = (struct zsetRef){v.ptr, zsetIndexes[v.encoding]};
+    rioReaderFree(&r.io);
+}
+
+static void zsetPartsTestExpectEqual(struct zsetRef a, struct zsetRef b) {
+    struct zsetIterator i = zsetIterate(a, 0), j = zsetIterate(b, 0);
+    struct zsetElement x, y;
+    assert_int_equal(zsetLength(a), zsetLength(b));
+    while (zsetNext(&i, &x)) {
+        assert_true(zsetNext(&j, &y));
+        assert_true(strEq(x.member, y.member) && x.score == y.score);
+    }
+}
+
+static void zsetPartsTestExpect(struct largeValue *v, bool commands, struct zsetRef wanted) {
+    struct zsetRef written;
+    rioFlush(largeValueWriter(v));
+    if (commands) {
+        written = zsetNew(zsetLength(wanted), 0);
+        zsetPartsTestRunCommands(v->bytes, &written);
+    } else {
+        zsetPartsTestLoad(v->bytes, &written);
+    }
+    zsetPartsTestExpectEqual(written, wanted);
+    zsetFree(written);
+}
+
+/* ---- Runs ---- */
+
+/* Lets parts and changes alternate. Returns false when it is given up. */
+static bool zsetPartsTestSteps(struct largeValue *v) {
+    uint64_t changes = 1 + randomBelow(randomBelow(2) ? 30 : 600);
+    bool give_up = randomBelow(4) == 0;
+    do {
+        if (give_up && randomBelow(5) == 0) return false;
+        for (uint64_t i = randomBelow(changes); object && i; i--) zsetPartsTestChange();
+        if (object && randomBelow(100) == 0) zsetPartsTestFree();
+    } while (v->parts->next(v));
+    return true;
+}
+
+static void zsetPartsTestSnapshot(bool commands) {
+    struct rioWriter like = {.version = RDB_VERSION_OWN};
+    struct zsetRef z = zsetOpen(object), wanted = {z.index->copy(z.ptr), z.index};
+    largeValuesStart(commands, &like);
+    largeValueRegister(0, object);
+    struct largeValue *v = largeValueFind(objectPtr(object));
+    assert_non_null(v);
+    if (zsetPartsTestSteps(v)) zsetPartsTestExpect(v, commands, wanted);
+    largeValuesStop();
+    zsetFree(wanted);
+}
+
+static void zsetPartsTestRun(const struct zsetIndex *index) {
+    size_t used = zmallocUsedMemory();
+    zsetPartsTestMake(index);
+    while (object && zsetLength(zsetOpen(object)) > ZBT_WALK_MIN && randomBelow(6))
+        zsetPartsTestSnapshot(randomBelow(2));
+    bool leaks_show = object; /* else another thread may free it later */
+    zsetPartsTestFree();
+    if (leaks_show) assert_int_equal(zmallocUsedMemory(), used);
+}
+
+static void testZsetParts(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 10 + modelShare(300); i++) {
+        zsetPartsTestRun(&zsetBtree);
+        zsetPartsTestRun(&zsetSkiplist);
+    }
+}
+
+static void testLargeZsets(void **state) {
+    (void)state;
+    for (int encoding = 0; encoding < ZSET_ENCODINGS; encoding++) {
+        char buf[MEMBER_MAX];
+        struct zsetRef z = {zsetIndexes[encoding]->create(0), zsetIndexes[encoding]};
+        for (double score = 0; score < LARGE_VALUE_ELEMENTS; score++)
+            z.ptr = z.index->append(z.ptr, strN(buf, (size_t)sprintf(buf, "%g", score)), score);
+        object = objectCreate(STR("key"), OBJ_NO_EXPIRE, zsetValue(z));
+        assert_false(objectIsLarge(object));
+        z.ptr = z.index->append(z.ptr, STR("last"), INFINITY);
+        zsetCommit(object, z);
+        assert_true(objectIsLarge(object) == (encoding != ZSET_LISTPACK));
+        zsetPartsTestFree();
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(testZsetParts),
+                                              cmocka_unit_test(testLargeZsets)};
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : randomU64();
+    printf("zset_parts_test %llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+    zsetInit();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
