@@ -84,7 +84,7 @@ static void assertRewrites(void) {
     uint8_t before[20], after[20];
     sds path = aofPath(folder, "a");
     digestAll(before);
-    bool ok = aofRewriteFile(path, NULL);
+    bool ok = aofRewriteFile(path);
     serverAssert(ok);
     emptyServer();
     serverAssert(aofLoadFiles(1) != AOF_FAILED);

@@ -103,6 +103,8 @@ def fill(node, newer, field_times=None):
 def stream_contents(connection, key, newer, redis8):
     stream = facts(values(connection.call("XINFO", "STREAM", key, "FULL", "COUNT", 0)))
     state = [stream[name] for name in (b"length", b"last-generated-id", b"max-deleted-entry-id", b"entries-added", b"entries")]
+    if redis8 and state[2] == b"0-1":  # a trim with ACKED that leaves gaps: 8.6 leaves this at 0-0
+        state[2] = b"0-0"
     for group in sorted(map(facts, stream[b"groups"]), key=lambda g: g[b"name"]):
         # Redis 8.6 does not propagate that XREADGROUP has created a consumer.
         consumers = sorted(facts(c)[b"name"] for c in group[b"consumers"] if not redis8 or facts(c)[b"pel-count"])

@@ -9,13 +9,14 @@
  * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short;
  * negative: the call works, but takes that many milliseconds longer), if the path of the file contains
  * PATTERN. Sockets, pipes and the log are never affected. CALL is one of open write fsync fdatasync
- * rename ftruncate fork close; or localtime_r, with the pattern "time": then the process aborts inside
- * it, while the caller holds a lock. Calls are counted in the file FAULTS.seen, one byte each, so that
- * all processes count together. */
+ * rename ftruncate fork close, or thread (pthread_create, with the pattern "thread"); or localtime_r, with
+ * the pattern "time": then the process aborts inside it, while the caller holds a lock. Calls are counted in
+ * the file FAULTS.seen, one byte each, so that all processes count together. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,6 +140,14 @@ int rename(const char *from, const char *to) {
         return -1;
     }
     return REAL(rename)(from, to);
+}
+
+int faultsCreateThread(pthread_t *thread, const pthread_attr_t *attributes, void *(*fn)(void *), void *arg)
+    __asm__("pthread_create");
+int faultsCreateThread(pthread_t *thread, const pthread_attr_t *attributes, void *(*fn)(void *), void *arg) {
+    int error;
+    if (faultsCallFails("thread", "thread", &error)) return error;
+    return REAL(pthread_create)(thread, attributes, fn, arg);
 }
 
 pid_t fork(void) {

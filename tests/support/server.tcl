@@ -189,7 +189,7 @@ proc launch {o} {
     file mkdir $dir
     set port [free_port]
     set program [dict get $o executable]
-    write_config $dir $port [dict get $o overrides] [expr {$program in [list {} $::options(server)]}]
+    write_config $dir $port [dict get $o overrides] [expr {$program in [list {} $::options(server) $::work_dir/with-faults]}]
     if {$program eq {}} { set program $::options(server) }
     set server [dict create host 127.0.0.1 port $port dir $dir log $dir/log conf $dir/server.conf program $program \
         args [dict get $o args] crash [dict get $o crash] name [dict get $o name] client {} pid 0 pipe {}]

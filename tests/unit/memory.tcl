@@ -97,7 +97,7 @@ start_server {tags {memory external:skip}} {
             set stats [r memory stats]
             foreach field {peak.allocated total.allocated startup.allocated replication.backlog
                            replicas.repl.buffer clients.slaves clients.normal cluster.links cluster.slot_import
-                           cluster.slot_export aof.buffer lua.caches functions.caches db.0 db.3
+                           cluster.slot_export aof.buffer snapshot.buffer lua.caches functions.caches db.0 db.3
                            overhead.db.hashtable.lut overhead.db.hashtable.rehashing db.dict.rehashing.count
                            overhead.total keys.count keys.bytes-per-key dataset.bytes dataset.percentage peak.percentage
                            allocator.allocated allocator.active allocator.resident allocator.muzzy
@@ -105,7 +105,7 @@ start_server {tags {memory external:skip}} {
                            allocator-rss.bytes rss-overhead.ratio rss-overhead.bytes fragmentation fragmentation.bytes} {
                 assert {[dict exists $stats $field]} $field
             }
-            assert_equal 36 [dict size $stats]
+            assert_equal 37 [dict size $stats]
             assert_equal 3 [dict get $stats keys.count]
             # A bucket; for leak checkers it has the addresses once more.
             set bucket [dict get $stats db.3 overhead.hashtable.main]

@@ -190,7 +190,8 @@ append table [subst {
     extended-redis-compatibility bool
     reported-redis-version {own {7.4.0 7.4.0 255.0.999 255.0.999} {{} x 7 7.4 7.4.x 07.4.0 7.4.0.1 1000.0.0 {7.4.0 } -1.2.3}}
     hash-seed immutable
-    bgsave-default-method {own {fork fork} {forkless x}}
+    bgsave-default-method {enum fork forkless}
+    forkless-buffer-limit {memory 0}
     forkless-infrastructure-enabled immutable
     ignore-warnings {text abc {a b}}
     io-threads {int 1 256}
@@ -239,7 +240,8 @@ append table [subst {
 # Not shown by patterns.
 set hidden {use-exit-on-panic aof-disable-auto-gc enable-debug-assert lua-enable-insecure-api lua-enable-deprecated-api
     io-threads-always-active debug-context min-io-threads-avoid-copy-reply min-string-size-avoid-copy-reply
-    min-string-size-avoid-copy-reply-threaded cluster-message-gossip-perc cluster-ping-interval sanitize-dump-payload}
+    min-string-size-avoid-copy-reply-threaded cluster-message-gossip-perc cluster-ping-interval sanitize-dump-payload
+    forkless-always}
 
 # Where the server is and what it writes: tested with listening (metrics: unit/web), files and TLS, as they need more than a value.
 set elsewhere {activedefrag bind port metrics-bind metrics-port dir dbfilename tls-*}

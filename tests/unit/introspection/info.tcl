@@ -43,7 +43,7 @@ start_server {tags {introspection}} {
         in_order server {redis_version server_name process_id process_supervised run_id tcp_port hz executable config_file io_threads_active availability_zone listener0}
         in_order clients {connected_clients cluster_connections maxclients blocked_clients tracking_clients pubsub_clients paused_timeout_milliseconds}
         in_order memory {used_memory used_memory_peak_human used_memory_peak_time used_memory_peak_perc used_memory_lua used_memory_scripts_human maxmemory mem_replicas_repl_buffer mem_clients_slaves mem_cluster_slot_import
-            mem_cluster_slot_export mem_aof_buffer mem_allocator mem_overhead_db_hashtable_rehashing active_defrag_running lazyfreed_objects}
+            mem_cluster_slot_export mem_aof_buffer mem_snapshot_buffer mem_allocator mem_overhead_db_hashtable_rehashing active_defrag_running lazyfreed_objects}
         in_order persistence {loading rdb_changes_since_last_save rdb_last_cow_size aof_enabled aof_last_cow_size module_fork_in_progress slot_migration_fork_in_progress
             forkless_estimated_seconds_remaining}
         in_order stats {total_connections_received total_net_repl_input_bytes instantaneous_input_kbps instantaneous_input_repl_kbps sync_full expired_keys

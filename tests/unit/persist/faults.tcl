@@ -80,31 +80,35 @@ tags {external:skip valgrind:skip} {
     }
 
     # A rewrite: each of its calls fails once, the first, the second ...
-    foreach {call errno pattern most} [list \
-        open $ENOSPC temp-rewriteaof 1 write $ENOSPC temp-rewriteaof 2 write 0 temp-rewriteaof 1 fsync $EIO temp-rewriteaof 1 \
-        rename $EIO temp-rewriteaof-bg 1 rename $EIO base 1 open $ENOSPC incr.aof 1 open $ENOSPC manifest 2 \
-        write $ENOSPC manifest 2 fsync $EIO manifest 2 rename $EIO manifest 2 fork $EAGAIN fork 1] {
-        test "BGREWRITEAOF: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {
-            for {set skip 0} {$skip < $most} {incr skip} {
-                start_server [list executable $program overrides {appendonly yes auto-aof-rewrite-percentage 0}] {
-                    aof_fill
-                    set digest [r debug digest]
-                    faults $call $errno $skip 1 $pattern
-                    catch { r bgrewriteaof }
-                    aof_wait_rewrite
-                    assert_morethan [faults_seen] $skip "calls"
-                    assert_equal [expr {$errno ? "err" : "ok"}] [s aof_last_bgrewrite_status] "skip $skip"
-                    r set meanwhile 1
-                    faults
-                    restart_server
-                    still_there meanwhile 1
-                    r del meanwhile
-                    assert_equal $digest [r debug digest]
-                    r bgrewriteaof
-                    aof_wait_rewrite
-                    assert_equal ok [s aof_last_bgrewrite_status]
-                    restart_server
-                    assert_equal $digest [r debug digest]
+    set either {fork forkless}
+    foreach {call errno pattern most methods} [list \
+        open $ENOSPC temp-rewriteaof 1 $either write $ENOSPC temp-rewriteaof 2 $either write 0 temp-rewriteaof 1 $either \
+        fsync $EIO temp-rewriteaof 1 $either rename $EIO temp-rewriteaof-bg 1 $either rename $EIO base 1 $either \
+        open $ENOSPC incr.aof 1 fork open $ENOSPC manifest 2 fork write $ENOSPC manifest 2 fork fsync $EIO manifest 2 fork \
+        rename $EIO manifest 2 fork fork $EAGAIN fork 1 fork thread $EAGAIN thread 1 forkless] {
+        foreach method $methods {
+            test "BGREWRITEAOF, $method: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {
+                for {set skip 0} {$skip < $most} {incr skip} {
+                    start_server [list executable $program overrides [list appendonly yes auto-aof-rewrite-percentage 0 bgsave-default-method $method]] {
+                        aof_fill
+                        set digest [r debug digest]
+                        faults $call $errno $skip 1 $pattern
+                        catch { r bgrewriteaof }
+                        aof_wait_rewrite
+                        assert_morethan [faults_seen] $skip "calls"
+                        assert_equal [expr {$errno ? "err" : "ok"}] [s aof_last_bgrewrite_status] "skip $skip"
+                        r set meanwhile 1
+                        faults
+                        restart_server
+                        still_there meanwhile 1
+                        r del meanwhile
+                        assert_equal $digest [r debug digest]
+                        r bgrewriteaof
+                        aof_wait_rewrite
+                        assert_equal ok [s aof_last_bgrewrite_status]
+                        restart_server
+                        assert_equal $digest [r debug digest]
+                    }
                 }
             }
         }
@@ -119,7 +123,7 @@ tags {external:skip valgrind:skip} {
             # It fails once only: after the third failure the next try is a minute later.
             faults write $ENOSPC 0 1 temp-rewriteaof
             r config set appendonly yes
-            wait_for_log "*The AOF rewrite process failed*"
+            wait_for_log "*The AOF rewrite failed*"
             r set during 1
             wait_for_condition 400 25 {[aof_state_files] eq {b i}} else { fail "it is not tried again" }
             faults
@@ -129,23 +133,25 @@ tags {external:skip valgrind:skip} {
         }
     }
 
-    test {appendonly yes at run time, and no process for it: it stays off, and can be switched on later} {
-        start_server [list executable $program] {
-            r set k v
-            faults fork $EAGAIN 0 1 fork
-            assert_error "*Unable to turn on AOF*" { r config set appendonly yes }
-            assert_equal {no 0} [list [config_get appendonly] [s aof_enabled]]
-            r set big [string repeat x 100000]
-            set before [s used_memory]
-            for {set i 0} {$i < 100} {incr i} { r set big [string repeat x 100000] }
-            assert_lessthan [s used_memory] [expr {$before + 2000000}] "nobody keeps it for a file"
-            faults
-            r config set appendonly yes
-            wait_for_condition 400 25 {[aof_state_files] eq {b i}} else { fail "no base" }
-            r set after 1
-            r debug loadaof
-            assert_equal 1 [r get after]
-            r config set appendonly no
+    foreach {method call} {fork fork forkless thread} {
+        test "appendonly yes at run time, and no $call for it: it stays off, and can be switched on later" {
+            start_server [list executable $program overrides [list bgsave-default-method $method]] {
+                r set k v
+                faults $call $EAGAIN 0 1 $call
+                assert_error "*Unable to turn on AOF*" { r config set appendonly yes }
+                assert_equal {no 0} [list [config_get appendonly] [s aof_enabled]]
+                r set big [string repeat x 100000]
+                set before [s used_memory]
+                for {set i 0} {$i < 100} {incr i} { r set big [string repeat x 100000] }
+                assert_lessthan [s used_memory] [expr {$before + 2000000}] "nobody keeps it for a file"
+                faults
+                r config set appendonly yes
+                wait_for_condition 400 25 {[aof_state_files] eq {b i}} else { fail "no base" }
+                r set after 1
+                r debug loadaof
+                assert_equal 1 [r get after]
+                r config set appendonly no
+            }
         }
     }
 
@@ -166,39 +172,42 @@ tags {external:skip valgrind:skip} {
         }
     }
 
-    foreach {call errno pattern most} [list \
-        open $ENOSPC temp- 1 write $ENOSPC temp- 2 write 0 temp- 1 fsync $EIO temp- 1 rename $EIO dump.rdb 1 fork $EAGAIN fork 1] {
-        test "SAVE and BGSAVE: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {
-            for {set skip 0} {$skip < $most} {incr skip} {
-                start_server [list executable $program overrides {save "3600 100000"}] {
-                    r set generation 1
-                    r save
-                    set old [read_file [srv dir]/dump.rdb]
-                    aof_fill
-                    r set generation 2
-                    faults $call $errno $skip 1 $pattern
-                    set good [expr {!$errno || $call eq "fork"}]
-                    assert_equal [expr {!$good}] [catch { r save }]
-                    if {!$good} { assert_equal $old [read_file [srv dir]/dump.rdb] }
-                    assert_equal {} [glob -nocomplain [srv dir]/temp-*]
-                    faults $call $errno $skip 1 $pattern
-                    set failed [catch { r bgsave }]
-                    assert_equal [expr {$call eq "fork"}] $failed
-                    wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
-                    if {$errno} {
-                        assert_equal err [s rdb_last_bgsave_status]
-                        assert_error "MISCONF *" { r set refused 1 }
-                        assert_equal 2 [r get generation]
+    foreach {call errno pattern most methods} [list \
+        open $ENOSPC temp- 1 $either write $ENOSPC temp- 2 $either write 0 temp- 1 $either fsync $EIO temp- 1 $either \
+        rename $EIO dump.rdb 1 $either fork $EAGAIN fork 1 fork thread $EAGAIN thread 1 forkless] {
+        foreach method $methods {
+            test "SAVE and BGSAVE, $method: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {
+                for {set skip 0} {$skip < $most} {incr skip} {
+                    start_server [list executable $program overrides [list save "3600 100000" bgsave-default-method $method]] {
+                        r set generation 1
+                        r save
+                        set old [read_file [srv dir]/dump.rdb]
+                        aof_fill
+                        r set generation 2
+                        faults $call $errno $skip 1 $pattern
+                        set good [expr {!$errno || $call in {fork thread}}]
+                        assert_equal [expr {!$good}] [catch { r save }]
+                        if {!$good} { assert_equal $old [read_file [srv dir]/dump.rdb] }
+                        assert_equal {} [glob -nocomplain [srv dir]/temp-*]
+                        faults $call $errno $skip 1 $pattern
+                        set failed [catch { r bgsave }]
+                        assert_equal [expr {$call in {fork thread}}] $failed
+                        wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
+                        if {$errno} {
+                            assert_equal err [s rdb_last_bgsave_status]
+                            assert_error "MISCONF *" { r set refused 1 }
+                            assert_equal 2 [r get generation]
+                        }
+                        faults
+                        r bgsave
+                        wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
+                        assert_equal ok [s rdb_last_bgsave_status]
+                        r set accepted 1
+                        r del accepted
+                        set digest [r debug digest]
+                        restart_server
+                        assert_equal $digest [r debug digest]
                     }
-                    faults
-                    r bgsave
-                    wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
-                    assert_equal ok [s rdb_last_bgsave_status]
-                    r set accepted 1
-                    r del accepted
-                    set digest [r debug digest]
-                    restart_server
-                    assert_equal $digest [r debug digest]
                 }
             }
         }

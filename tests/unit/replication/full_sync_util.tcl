@@ -51,6 +51,11 @@ proc asker_gone {f} {
     return $bytes
 }
 
+# How many snapshots for replicas have begun since line `from` of the log.
+proc snapshots_since {from} {
+    return [llength [lsearch -all [lrange [log_lines] $from end] "*A snapshot for replicas begins*"]]
+}
+
 # Is the snapshot one that our checker finds sound?
 proc assert_sound {bytes} {
     set path [srv dir]/snapshot.rdb

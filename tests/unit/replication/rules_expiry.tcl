@@ -49,6 +49,14 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal {1 2000001 1 0} [list [r xlen s] [r strlen big] [r getbit bits 10000000] [s unexpected_error_replies]]
         }
 
+        test {LIMIT does not limit an exact trim of the stream} {
+            for {set i 1} {$i <= 5} {incr i} { sends xadd s2 $i-1 a b }
+            sends xadd s2 maxlen = 3 limit 2 6-1 a b
+            assert_equal 3 [r xlen s2]
+            sends xtrim s2 keepref limit 1 minid = 6
+            assert_equal {1 0} [list [r xlen s2] [s unexpected_error_replies]]
+        }
+
         test {a replica evicts nothing, unless replica-ignore-maxmemory is no} {
             r -1 flushall
             for {set i 0} {$i < 20} {incr i} { r -1 set key:$i v }
