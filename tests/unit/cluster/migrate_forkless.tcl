@@ -106,10 +106,11 @@ start_cluster {kinds {ours ours} overrides {bgsave-default-method forkless rdb-k
     } {
         test "$how in the middle of the snapshot, while the target reads nothing" {
             r [n 0] flushall
-            for {set i 0} {$i < 200} {incr i} { r [n 0] set "{c}:$i" [string repeat v 100000] }
+            # 100 MB: the buffers of a connection may take 36 MB (tcp_rmem, tcp_wmem).
+            for {set i 0} {$i < 200} {incr i} { r [n 0] set "{c}:$i" [string repeat v 500000] }
             set slot [r [n 0] cluster keyslot "{c}"]
             set pid [srv [n 1] pid]
-            r [n 0] config set rdb-key-save-delay 5000
+            r [n 0] config set rdb-key-save-delay 0
             begin 0 1 $slot $slot
             wait_job 0 snapshotting
             exec kill -STOP $pid
