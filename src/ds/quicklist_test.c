@@ -419,7 +419,7 @@ static void quicklistTestModel(void **state) {
         longest = model_len > longest ? model_len : longest;
     }
     quicklistTestSaveEnd();
-    assert_true(todo < 10000 || (saves_complete > 50 && saves_early > 20));
+    assert_true(todo < 100000 || (saves_complete > 50 && saves_early > 20));
     assert_true(todo < 10000 || longest > 100); /* otherwise the mix of operations tests little */
     quicklistTestModelTake(0, model_len);
     qlFree(ql);
