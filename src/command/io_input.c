@@ -93,6 +93,7 @@ void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv,
     if (b->key_hash_count == b->key_count) return;
     req->prefetch.member = key_hashes[b->key_count].key;
     req->prefetch.member_hash = key_hashes[b->key_count].hash;
+    req->prefetch.score = argv[2];
 }
 
 sds ioInputAppendRest(sds s, struct ioInput *in) {

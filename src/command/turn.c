@@ -614,7 +614,6 @@ static void turnTakeShortRequest(struct turn *r, struct client *c, struct ioInpu
         r->argv = zrealloc(r->argv, r->argv_cap * sizeof *r->argv);
     }
     ioInputTakeShort(in, req, r->argv + r->argv_used, r->key_hashes + r->key_hash_count);
-    if (req->prefetch.member.ptr) req->prefetch.score = req->argv[2];
     r->argv_used += (size_t)req->argc;
     r->key_hash_count += req->key_hash_count;
     r->count++;

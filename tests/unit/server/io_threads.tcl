@@ -704,3 +704,10 @@ start_server {tags {external:skip needs:debug} crash 1 overrides {io-threads 3 i
         assert_match "*io_thd_1*io_thd_2*" [read_file [srv log]]
     }
 }
+
+start_server {tags {external:skip} overrides {io-threads 2 io-threads-always-active yes}} {
+    test {the first request of all may be any write} {
+        assert_equal 1 [r zadd zset 1 member]
+        assert_equal 1 [r zscore zset member]
+    }
+}
