@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/read_phase.h"
 #include "client/client.h"
 #include "client/client_output.h"
 #include "client/client_stream.h"
@@ -152,7 +153,7 @@ void replyBulk(struct client *c, struct str s) {
 }
 
 bool replyLinks(const struct client *c) {
-    return c->conn;
+    return c->conn && !readRefuses();
 }
 
 void replyBulkShared(struct client *c, struct replyShared *s, size_t from, size_t len) {
@@ -424,6 +425,7 @@ static sds replyWithPrefix(struct str msg) {
 }
 
 void replyErrorCounted(struct client *c, struct str msg) {
+    if (readRefuses()) return;
     c->flags |= CLIENT_ERROR;
     if (!replyIsMuted(c)) replyAppendError(c, msg);
     if (__builtin_expect(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY), 0) && reply_error_unread)
@@ -432,6 +434,7 @@ void replyErrorCounted(struct client *c, struct str msg) {
 }
 
 void replyErrorStr(struct client *c, struct str msg) {
+    if (readRefuses()) return;
     if (msg.len && msg.ptr[0] == '-') msg = strN(msg.ptr + 1, msg.len - 1);
     while (msg.len && (msg.ptr[msg.len - 1] == '\n' || msg.ptr[msg.len - 1] == '\r')) msg.len--;
     sds led = reply_error_prefix ? replyWithPrefix(msg) : NULL;
@@ -445,6 +448,7 @@ void replyErrorStr(struct client *c, struct str msg) {
 }
 
 void replyErrorCount(struct client *c, struct str msg) {
+    if (readRefuses()) return;
     c->flags |= CLIENT_ERROR;
     if (c->errors_held)
         c->errors_held = ERRORS_HELD_SOME;

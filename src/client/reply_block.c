@@ -53,8 +53,9 @@ sds replySharedTakeText(struct replyShared *s) {
 
 /* ---- Blocks ---- */
 
-static struct replyBlock *pool;
-static int pool_size, pool_least; /* pool_least: the minimum since replyPoolTrim */
+/* Each thread's own. */
+static __thread struct replyBlock *pool;
+static __thread int pool_size, pool_least; /* pool_least: the minimum since replyPoolTrim */
 
 struct replyBlock *replyBlockOf(size_t cap) {
     struct replyBlock *b = zmalloc(sizeof *b + cap);

@@ -3,6 +3,7 @@
 #include "data/notify.h"
 
 #include "base/assert.h"
+#include "base/read_phase.h"
 #include "data/keyspace/key_use.h"
 
 #define SINKS_MAX 8
@@ -40,6 +41,7 @@ static inline void notifyModified(struct client *c, struct db *db, struct str ke
 }
 
 void keyEvent(int class, const char *event, struct str key, const struct db *db) {
+    if (event_count && readRefuses()) return;
     for (int i = 0; i < event_count; i++) event_sinks[i](class, event, key, db->id);
 }
 
@@ -50,6 +52,7 @@ void keyReplaced(const struct db *db, struct str key, unsigned old_type, unsigne
 
 void keyChanged(struct client *c, struct db *db, struct str key, int class, const char *event,
                 uint64_t changes) {
+    debugAssert(!read_context.reads);
     notifyModified(c, db, key);
     if (event) keyEvent(class, event, key, db);
     dbstats.dirty += changes;

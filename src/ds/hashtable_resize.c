@@ -31,6 +31,7 @@
  * neighbours. A segment with more entries than average grows when it is 31/32 full, out of turn and
  * under every policy, since probes get long. */
 #include "base/clock.h"
+#include "base/read_phase.h"
 #include "ds/hashtable_private.h"
 
 /* The fill at which a segment's array is replaced. With 29/32 a lookup visits as many buckets beyond the
@@ -575,12 +576,15 @@ static void hashtableResizeSettle(hashtable *ht) {
     if (unlikely(htIsSparse(ht)) && reads_shrink) hashtableShrinkIfNeeded(ht);
 }
 
+/* In a reader nothing moves anyway, and others may read the same table (read_phase.h). */
 void hashtablePause(hashtable *ht) {
+    if (unlikely(read_context.reads)) return;
     ht->pause++;
     serverAssert(ht->pause);
 }
 
 void hashtableResume(hashtable *ht) {
+    if (unlikely(read_context.reads)) return;
     serverAssert(ht->pause);
     if (--ht->pause == 0) hashtableResizeSettle(ht);
 }
@@ -659,7 +663,8 @@ bool hashtableShrinkIfNeeded(hashtable *ht) {
 
 /* Shrinks a table that lost most of its entries while it could not shrink. */
 void hashtableHurryShrink(hashtable *ht) {
-    for (unsigned i = 0; i < HURRY_SEGMENTS && unlikely(htIsSparse(ht)) && reads_shrink; i++)
+    if (likely(!htIsSparse(ht)) || !reads_shrink || read_context.reads) return;
+    for (unsigned i = 0; i < HURRY_SEGMENTS && htIsSparse(ht); i++)
         if (!hashtableShrinkIfNeeded(ht)) return;
 }
 

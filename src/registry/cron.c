@@ -8,7 +8,7 @@
 #define JOBS_MAX 64
 
 int64_t server_hz = 10;
-int64_t cmd_time_ms, cmd_time_us;
+__thread int64_t cmd_time_ms, cmd_time_us;
 bool cron_paused;
 
 static struct cronJob {

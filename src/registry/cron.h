@@ -13,8 +13,9 @@ void beforeSleepRegister(cronFn *fn);         /* fn runs before every poll, in o
 void beforeSleepRun(void);
 extern int64_t server_hz;
 
-/* The time of the running command: read once per batch, so that a command sees a single time. */
-extern int64_t cmd_time_ms, cmd_time_us;
+/* The time of the running command: read once per batch, so that a command sees a single time. Each thread
+ * that runs commands has its own, and refreshes it. */
+extern __thread int64_t cmd_time_ms, cmd_time_us;
 void clockRefresh(void);
 /* 24-bit LRU clock in seconds. */
 static inline uint32_t lruClock(void) {

@@ -2,8 +2,10 @@
 /* database.h - the struct of a database, and what is counted over all databases. db.h has the functions. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/read_phase.h"
 #include "data/keyspace/keyspace.h"
 
 struct db {
@@ -19,3 +21,10 @@ struct dbStats {
     uint64_t dirty; /* changes since the start; data/notify.c adds to it */
 };
 extern struct dbStats dbstats;
+
+/* Counts a look-up for reading. */
+static inline void dbCountLookup(bool found) {
+    uint64_t *count = found ? &dbstats.hits : &dbstats.misses;
+    if (__builtin_expect(read_context.reads, 0)) count = found ? &read_context.hits : &read_context.misses;
+    ++*count;
+}

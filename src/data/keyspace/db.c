@@ -31,8 +31,8 @@ static int expiry_veto_count;
 
 /* ---- Hash hints ---- */
 
-const struct keyHint *db_key_hashes;
-int db_hint_count;
+__thread const struct keyHint *db_key_hashes;
+__thread int db_hint_count;
 
 /* Returns the hint for an argument of the running command, found by its address; NULL: it has not been
  * hashed. */
@@ -105,6 +105,7 @@ static void dbExpireNow(struct db *db, struct object *o);
 
 /* A write may put something in the key's place: then it is removed, although expired keys are kept. */
 static void dbExpireFound(struct db *db, struct object *o, bool writes) {
+    if (readRefuses()) return;
     if (writes || !dbKeepsExpired()) dbExpireNow(db, o);
 }
 
@@ -119,12 +120,8 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
         o = NULL;
     }
     if (reads) {
-        if (o)
-            dbstats.hits++;
-        else {
-            dbstats.misses++;
-            if (!(flags & LOOKUP_NONOTIFY)) keyEvent(NOTIFY_KEY_MISS, "keymiss", key, db);
-        }
+        dbCountLookup(o != NULL);
+        if (!o && !(flags & LOOKUP_NONOTIFY)) keyEvent(NOTIFY_KEY_MISS, "keymiss", key, db);
     }
     if (o && !(flags & LOOKUP_NOTOUCH)) objectTouch(o);
     debugAssert(!o || (!objectIsExpired(o) && dbFind(db, key) == o));

@@ -121,8 +121,8 @@ struct keyHint {
     struct str key;
     uint64_t hash;
 };
-extern const struct keyHint *db_key_hashes;
-extern int db_hint_count;
+extern __thread const struct keyHint *db_key_hashes;
+extern __thread int db_hint_count;
 static inline void dbSetKeyHashes(const struct keyHint *hints, int count) {
     db_key_hashes = hints;
     db_hint_count = count;
