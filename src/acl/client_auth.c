@@ -147,6 +147,11 @@ static enum admission clientAuthCheckRules(struct client *c, struct request *r, 
     return aclAllows(c, r, context) ? ADMITTED : REFUSED;
 }
 
+static bool clientAuthIsKnown(const struct client *c, const struct request *r) {
+    (void)r;
+    return c->flags & CLIENT_AUTHENTICATED;
+}
+
 /* The rules are idle while no password is required and no user has limits. */
 void authUsersChanged(void) {
     admissionIdle(RULE_AUTH, !authRequired());
@@ -170,4 +175,6 @@ void authInit(void) {
     callAddHook(BETWEEN_CALLS, clientAuthCloseRevoked, true);
     admissionFill(RULE_AUTH, clientAuthCheckAuth);
     admissionFill(RULE_ACL, clientAuthCheckRules);
+    admissionFillRead(RULE_AUTH, clientAuthIsKnown);
+    admissionFillRead(RULE_ACL, aclAllowsSurely);
 }

@@ -122,17 +122,20 @@ static inline bool redirectAllAreHashed(const struct request *r) {
     return cmd->first_key + (int64_t)r->key_count * cmd->key_step > last;
 }
 
-/* Returns true if all keys are known to be of one slot that belongs to this node alone, so that
- * nothing has to be decided. */
-static inline bool redirectIsLocal(const struct request *r) {
-    const struct topology *t = clusterTopology();
-    if (!redirectAllAreHashed(r) || t->open_count || !engineIsClusterOk(&cluster_engine)) return false;
+/* Returns true if all keys are known to be of one slot that belongs to this node alone, so that nothing has
+ * to be decided. */
+static inline bool redirectIsOf(const struct clusterNode *node, const struct request *r) {
+    if (!redirectAllAreHashed(r) || clusterTopology()->open_count || !engineIsClusterOk(&cluster_engine))
+        return false;
     int slot = keyHashSlot(r->key_hashes[0].hash);
     for (int i = 1; i < r->key_count; i++) {
         if (keyHashSlot(r->key_hashes[i].hash) != slot) return false;
     }
     debugAssert(keySlot(r->key_hashes[0].key) == slot);
-    return slotSetHas(&t->myself->slots, slot);
+    return slotSetHas(&node->slots, slot);
+}
+static inline bool redirectIsLocal(const struct request *r) {
+    return redirectIsOf(clusterTopology()->myself, r);
 }
 
 /* ---- The decision ---- */
@@ -296,6 +299,11 @@ static __attribute__((noinline)) enum admission redirectCheckRoute(struct client
     return REFUSED;
 }
 
+static bool redirectAdmitsRead(const struct client *c, const struct request *r) {
+    const struct clusterNode *primary = clusterTopology()->myself->primary;
+    return redirectIsLocal(r) || (primary && c->flags & CLIENT_READONLY && redirectIsOf(primary, r));
+}
+
 static enum admission redirectCheckSlot(struct client *c, struct request *r, enum requestOrigin origin) {
     if (__builtin_expect(origin == ORIGIN_CLIENT && redirectIsLocal(r), 1)) return ADMITTED;
     return redirectCheckRoute(c, r, origin);
@@ -369,6 +377,7 @@ void redirectRecheck(void) {
 
 void redirectInit(void) {
     admissionFill(RULE_CLUSTER, redirectCheckSlot);
+    admissionFillRead(RULE_CLUSTER, redirectAdmitsRead);
     admissionIdle(RULE_CLUSTER, true);
     callAddHook(REQUEST_DONE, redirectForgetAsking, true);
     cronRegister(redirectAskingCron, ASKING_CRON_MS);

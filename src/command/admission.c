@@ -83,13 +83,48 @@ static void admissionListRules(enum requestOrigin origin) {
     admission_usual[origin][usual_count] = all[origin][count] = NULL;
 }
 
+static admissionReadCheck *read_checks[RULES], *active_read_checks[RULES + 1];
+bool admission_reads_possible;
+
+bool admissionNoRead(const struct client *c, const struct request *r) {
+    (void)c, (void)r;
+    return true;
+}
+
+static void admissionListReadChecks(void) {
+    int count = 0;
+    admission_reads_possible = true;
+    for (int i = 0; i < RULES; i++) {
+        if (!table[i].applies[ORIGIN_CLIENT] || table[i].full_check_only || !checks[i] || idle_rules[i])
+            continue;
+        if (!read_checks[i])
+            admission_reads_possible = false;
+        else if (read_checks[i] != admissionNoRead)
+            active_read_checks[count++] = read_checks[i];
+    }
+    active_read_checks[count] = NULL;
+}
+
+bool admissionAdmitsRead(const struct client *c, const struct request *r) {
+    for (admissionReadCheck **check = active_read_checks; *check; check++)
+        if (!(*check)(c, r)) return false;
+    return true;
+}
+
 static void admissionListAll(void) {
+    admissionListReadChecks();
     for (int origin = 0; origin < ORIGINS; origin++) admissionListRules((enum requestOrigin)origin);
 }
 
 void admissionFill(enum admissionRule rule, admissionCheck *fn) {
     serverAssert(table[rule].id == rule && !checks[rule]);
     checks[rule] = fn;
+    admissionListAll();
+}
+
+void admissionFillRead(enum admissionRule rule, admissionReadCheck *fn) {
+    serverAssert(!read_checks[rule]);
+    read_checks[rule] = fn;
     admissionListAll();
 }
 

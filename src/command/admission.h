@@ -67,6 +67,17 @@ void admissionFill(enum admissionRule rule, admissionCheck *fn);
  * not be called from within a check. */
 void admissionIdle(enum admissionRule rule, bool idle);
 
+/* A rule's answer to reads that run in other threads (parallel_read.h): true if it surely admits the request.
+ * Such a check may be called by several threads at once, and writes nothing. */
+typedef bool admissionReadCheck(const struct client *c, const struct request *r);
+/* Sets it. A rule that has none must be idle for reads to run in other threads. */
+void admissionFillRead(enum admissionRule rule, admissionReadCheck *fn);
+bool admissionNoRead(const struct client *c, const struct request *r); /* for rules that only refuse writes */
+/* Whether all rules that are not idle have such checks; changed by the main thread. */
+extern bool admission_reads_possible;
+/* Whether all rules surely admit this request, which does not need the full check. */
+bool admissionAdmitsRead(const struct client *c, const struct request *r);
+
 /* Returns whether the rows for unusual requests may concern this one, because of the request itself or of its
  * client's state. */
 static inline bool requestNeedsFullCheck(const struct client *c, const struct request *r) {

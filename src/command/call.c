@@ -112,20 +112,11 @@ void callOnRefused(callHook *fn) {
 
 /* ---- Statistics ---- */
 
-/* Logs a slow or large command. Commands of a script are logged with the client that runs the script. */
-static __attribute__((noinline, cold)) void callNoteUnusual(struct client *c, uint64_t ticks,
-                                                            int64_t reply_bytes) {
+__attribute__((noinline, cold)) void callNoteUnusual(struct client *c, uint64_t ticks, int64_t reply_bytes) {
     uint64_t us = ticks / ticks_per_us;
     latencyAddSampleIfNeeded(c->cmd->flags & CMD_FAST ? "fast-command" : "command", (int64_t)(us / 1000));
     struct client *owner = c->flags & CLIENT_SCRIPT && callOwner() ? callOwner() : c;
     commandlogRecord(c, owner, us, reply_bytes < 0 ? 0 : (uint64_t)reply_bytes);
-}
-
-/* Returns whether a limit may be exceeded. Only requests with many arguments, or with big ones, can be large,
- * so the exact size is only computed for those. */
-static inline bool callMayBeUnusual(const struct request *r, uint64_t ticks, int64_t reply_bytes) {
-    return ticks >= commandlog_limits.ticks || reply_bytes >= commandlog_limits.reply_bytes || r->big ||
-           r->argc >= commandlog_limits.args;
 }
 
 /* Counts a command that has ended. */

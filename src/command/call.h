@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "command/commandlog.h"
 #include "command/request.h"
 
 struct call {
@@ -83,5 +84,15 @@ struct callStats {
     uint64_t ticks; /* spent in commands; time in scripts and transactions counts once */
 };
 extern struct callStats callstats;
+
+/* Returns whether the command log's limits may be exceeded. Only requests with many arguments, or with big
+ * ones, can be large, so the exact size is only computed for those. */
+static inline bool callMayBeUnusual(const struct request *r, uint64_t ticks, int64_t reply_bytes) {
+    return ticks >= commandlog_limits.ticks || reply_bytes >= commandlog_limits.reply_bytes || r->big ||
+           r->argc >= commandlog_limits.args;
+}
+/* Logs the running command, which is slow or large. Commands of a script are logged with the client that runs
+ * the script. */
+void callNoteUnusual(struct client *c, uint64_t ticks, int64_t reply_bytes);
 
 void callInit(void); /* INFO fields */

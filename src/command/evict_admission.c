@@ -39,6 +39,7 @@ static void evictAdmissionAccountingChanged(bool on) {
 
 void evictAdmissionInit(void) {
     admissionFill(RULE_OOM, evictAdmissionCheckMemory);
+    admissionFillRead(RULE_OOM, admissionNoRead);
     admissionIdle(RULE_OOM, true);
     evictOnLimitChange(evictAdmissionLimitChanged);
     evictAddVeto(turnIsNested); /* keys must not disappear while a script runs */

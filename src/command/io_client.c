@@ -22,12 +22,14 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "client/client_offload.h"
 #include "client/client_output.h"
 #include "client/write_turn.h"
+#include "command/parallel_read.h"
 
 enum { IO_CLIENT_TAKE, IO_CLIENT_GO_ON, IO_CLIENT_RECALL, IO_CLIENT_CLOSE, IO_CLIENT_TRIM }; /* to a thread */
 enum {
@@ -42,6 +44,9 @@ enum {
 }; /* to the main thread */
 enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_REPORT_WHEN_SENT = 1 << 1, GO_ON_HANDSHAKE_DONE = 1 << 2 };
 
+#define READS_AT_ONCE 64 /* clients whose reads run in one phase */
+#define PREFETCH_AHEAD                                                                                       \
+    24 /* requests that are prefetched together, and run before the next look at the phase */
 #define FREE_INPUTS_MAX 512 /* kept by a thread */
 #define SPARES_MAX      512
 #define KEPT_AT_REST    (64 * 1024) /* bytes that a sleeping thread may keep without being woken */
@@ -61,6 +66,17 @@ struct ioClientThread {
     unsigned freed;             /* blocks and inputs, in this turn */
     struct ioClient *to_write, **to_write_end;
     struct writeTurn turn;
+    /* Inputs that may consist of reads (parallel_read.h), of a client each. They are looked at before the
+     * thread handles another message about a client, and at the end of the turn. */
+    struct ioClientRead {
+        struct ioClient *client;
+        struct ioInput *in;
+        bool done;
+    } reads[READS_AT_ONCE];
+    int read_count;
+    bool reading;
+    struct parallelReader *reader;
+    struct prefetchBatch prefetch;
 };
 
 /* Memory that each thread keeps for further use, by thread number, as of the end of its turn. */
@@ -152,6 +168,14 @@ static void ioClientWriteLater(struct ioClient *p) {
     pt->to_write_end = &p->next_to_write;
 }
 
+static void ioClientAppendBlocks(struct ioClient *p, struct replyBlock *first) {
+    if (p->tail)
+        p->tail->next = first;
+    else
+        p->head = first;
+    for (p->tail = first; p->tail->next;) p->tail = p->tail->next;
+}
+
 static void ioClientOnWritable(struct connection *conn) {
     struct ioClient *p = conn->data;
     struct iovec iov[WRITE_IOV_MAX];
@@ -193,9 +217,22 @@ static void ioClientPostInput(struct ioClient *p, struct ioInput *in) {
     ioThreadPost(p->thread, (struct ioMessage){.what = IO_CLIENT_INPUT, .port = p, .a = in, .b = spare});
 }
 
+static void ioClientRunReads(struct ioClientThread *pt);
+
+/* Keeps an input that begins with a read until other clients' have come. */
+static bool ioClientKeepForReading(struct ioClient *p, struct ioInput *in) {
+    struct ioClientThread *pt = ioClientStateOf(p);
+    if (!in->count || !parallelReadIsOne(&in->requests[0]) || !parallelReadsAllowed()) return false;
+    if (pt->read_count == READS_AT_ONCE && pt->reading) return false;
+    if (pt->read_count == READS_AT_ONCE) ioClientRunReads(pt);
+    p->input_with_main = true; /* for now: nothing is read on */
+    pt->reads[pt->read_count++] = (struct ioClientRead){p, in, false};
+    return true;
+}
+
 static void ioClientConsumeBytes(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
     if (ioReaderParse(&p->reader, in, dst, n)) {
-        ioClientPostInput(p, in);
+        if (!ioClientKeepForReading(p, in)) ioClientPostInput(p, in);
         return;
     }
     ioThreadPost(p->thread, (struct ioMessage){
@@ -236,6 +273,114 @@ static void ioClientResumeReading(struct ioClient *p) {
     connSetReadHandler(p->conn, ioClientOnReadable);
 }
 
+/* ---- Reads ---- */
+
+static struct replyBlock *ioClientTakeBlock(struct ioClientThread *pt) {
+    struct replyBlock *b = pt->spares;
+    if (!b) return replyBlockNew(REPLY_BLOCK_ROOM);
+    pt->spares = b->next;
+    if (--pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
+    b->next = NULL;
+    b->used = 0;
+    return b;
+}
+
+static int ioClientEndOfSlice(const struct ioInput *in) {
+    return in->count - in->next > PREFETCH_AHEAD ? in->next + PREFETCH_AHEAD : in->count;
+}
+
+static void ioClientAddToPrefetch(struct ioClientThread *pt, const struct client *c,
+                                  const struct ioInput *in) {
+    for (int i = in->next, end = ioClientEndOfSlice(in); i < end; i++)
+        prefetchAdd(&pt->prefetch, &c->db->keyspace, &in->requests[i]);
+}
+
+static void ioClientPrefetch(struct ioClientThread *pt) {
+    parallelReadPrefetch(pt->reader, &pt->prefetch);
+    prefetchBegin(&pt->prefetch);
+}
+
+/* Runs the requests of an input, of which the first slice is prefetched, up to the first that has to run on
+ * the main thread, or until that waits. */
+static void ioClientRunRequests(struct ioClientThread *pt, struct client *c, struct ioInput *in) {
+    for (;;) {
+        for (int end = ioClientEndOfSlice(in); in->next < end; in->next++)
+            if (!parallelReadRun(pt->reader, c, &in->requests[in->next])) return;
+        if (in->next == in->count || readPhaseIsClosed()) return;
+        ioClientAddToPrefetch(pt, c, in);
+        ioClientPrefetch(pt);
+    }
+}
+
+static void ioClientPassOutput(struct ioClientThread *pt, struct ioClient *p) {
+    size_t bytes;
+    struct replyBlock *blocks = parallelReadTakeOutput(pt->reader, p->client, &bytes);
+    if (!bytes) {
+        ioClientBlockSent(pt, blocks);
+        return;
+    }
+    p->given += bytes;
+    io_client_counts[p->thread_number].writes++;
+    ioClientAppendBlocks(p, blocks);
+    ioClientWriteLater(p);
+}
+
+/* Returns whether the whole input has run. */
+static bool ioClientRunInput(struct ioClientThread *pt, struct ioClient *p, struct ioInput *in) {
+    struct client *c = p->client;
+    if (!c || p->recall_requested || !parallelReadFits(c)) return false;
+    c->out.head = c->out.tail = ioClientTakeBlock(pt);
+    c->out.mem = sizeof *c->out.head + c->out.head->cap;
+    if (in->read) parallelReadNoteInput(pt->reader, c, in->read);
+    io_client_counts[p->thread_number].reads++;
+    ioClientRunRequests(pt, c, in);
+    ioClientPassOutput(pt, p);
+    /* The main thread gets what is left, of which no bytes are to be counted. */
+    in->read = 0;
+    in->short_request.argc = 0;
+    if (in->next < in->count || in->error || in->over_limit) return false;
+    p->partial_bytes = ioClientClampCount(in->partial_bytes);
+    p->kept = ioClientClampCount(in->kept);
+    return true;
+}
+
+/* Runs inputs from batch[0] on that are prefetched together. Returns how many. */
+static int ioClientRunSome(struct ioClientThread *pt, struct ioClientRead *batch, int count) {
+    int some = 0;
+    for (; some < count && pt->prefetch.count < PREFETCH_AHEAD; some++)
+        if (batch[some].client->client) ioClientAddToPrefetch(pt, batch[some].client->client, batch[some].in);
+    ioClientPrefetch(pt);
+    for (int i = 0; i < some; i++) batch[i].done = ioClientRunInput(pt, batch[i].client, batch[i].in);
+    return some;
+}
+
+/* Runs the reads that have come, and gives the main thread what is left. Clients whose input has run may have
+ * more, which then waits for the next call. */
+static void ioClientRunReads(struct ioClientThread *pt) {
+    struct ioClientRead batch[READS_AT_ONCE];
+    int count = pt->read_count, run = 0;
+    memcpy(batch, pt->reads, (size_t)count * sizeof *batch);
+    pt->read_count = 0;
+    bool reads = parallelReadBegin(pt->reader);
+    for (; run < count && reads; reads = parallelReadGoOn(pt->reader))
+        run += ioClientRunSome(pt, batch + run, count - run);
+    if (reads) parallelReadEnd(pt->reader);
+    pt->reading = true;
+    for (int i = 0; i < count; i++) {
+        if (i < run && batch[i].done) {
+            ioClientRecycleInput(pt, batch[i].in);
+            ioClientResumeReading(batch[i].client);
+        } else {
+            ioClientPostInput(batch[i].client, batch[i].in);
+        }
+    }
+    pt->reading = false;
+}
+
+static void ioClientRunAllReads(struct ioClientThread *pt) {
+    while (pt->read_count) ioClientRunReads(pt);
+}
+
 /* ---- Messages ---- */
 
 /* Grows a thread's event loop, which starts small, as most servers have few clients. */
@@ -257,14 +402,6 @@ static void ioClientAttach(struct ioClient *p) {
 
 static void ioClientHandshakeDone(struct connection *conn, const char *error) {
     ioClientPostToMain(conn->data, IO_CLIENT_HANDSHAKE_DONE, error ? sdsnew(error) : NULL);
-}
-
-static void ioClientAppendBlocks(struct ioClient *p, struct replyBlock *first) {
-    if (p->tail)
-        p->tail->next = first;
-    else
-        p->head = first;
-    for (p->tail = first; p->tail->next;) p->tail = p->tail->next;
 }
 
 static void ioClientGoOn(struct ioClient *p, const struct ioMessage *m) {
@@ -324,8 +461,14 @@ static void ioClientHandleInThread(struct ioThread *t, const struct ioMessage *m
     switch (m->what) {
     case IO_CLIENT_TAKE: ioClientAttach(p); break;
     case IO_CLIENT_GO_ON: ioClientGoOn(p, m); break;
-    case IO_CLIENT_RECALL: ioClientDetach(p); break;
-    case IO_CLIENT_CLOSE: ioClientCloseConnection(p); break;
+    case IO_CLIENT_RECALL:
+        ioClientRunAllReads(pt);
+        ioClientDetach(p);
+        break;
+    case IO_CLIENT_CLOSE:
+        ioClientRunAllReads(pt);
+        ioClientCloseConnection(p);
+        break;
     case IO_CLIENT_TRIM:
         ioClientFreeInputs(pt, pt->least_free_inputs);
         ioClientFreeSpares(pt, pt->least_spares);
@@ -333,11 +476,18 @@ static void ioClientHandleInThread(struct ioThread *t, const struct ioMessage *m
     }
 }
 
-static void *ioClientThreadBegin(struct ioThread *t) {
+static void *ioClientThreadCreate(struct ioThread *t) {
     struct ioClientThread *pt = zcalloc(1, sizeof *pt);
     pt->thread = t;
+    pt->reader = parallelReaderNew();
     pt->to_write_end = &pt->to_write;
     return pt;
+}
+
+static void ioClientThreadDestroy(void *state) {
+    struct ioClientThread *pt = state;
+    parallelReaderFree(pt->reader);
+    zfree(pt);
 }
 
 static void ioClientNoteMemory(const struct ioClientThread *pt) {
@@ -349,6 +499,7 @@ static void ioClientNoteMemory(const struct ioClientThread *pt) {
 
 static void ioClientThreadTurn(struct ioThread *t) {
     struct ioClientThread *pt = ioThreadState(t);
+    ioClientRunAllReads(pt);
     ioClientWriteAll(pt);
     ioClientNoteMemory(pt);
     atomic_fetch_add_explicit(&io_client_stats.polls, 1, memory_order_relaxed);
@@ -364,7 +515,6 @@ static void ioClientThreadEnd(struct ioThread *t) {
     ioClientThreadTurn(t);
     ioClientFreeInputs(pt, pt->free_input_count);
     ioClientFreeSpares(pt, pt->spare_count);
-    zfree(pt);
 }
 
 /* ==== The main thread ==== */
@@ -745,7 +895,8 @@ static const struct ioThreadHandlers handlers = {
     .to_thread = ioClientHandleInThread,
     .to_main = ioClientHandleInMain,
     .fetch = ioClientPrefetchMessage,
-    .begin = ioClientThreadBegin,
+    .create = ioClientThreadCreate,
+    .destroy = ioClientThreadDestroy,
     .turn = ioClientThreadTurn,
     .end = ioClientThreadEnd,
 };

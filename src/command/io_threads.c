@@ -25,7 +25,8 @@
 #include "command/io_client.h"
 #include "command/io_input.h"
 #include "command/io_policy.h"
-#include "command/turn.h"
+#include "command/parallel_read.h"
+#include "command/prefetch.h"
 #include "net/io_thread.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -179,6 +180,7 @@ static void ioThreadsJob(void) {
     int before = active;
     if (count) processors = processorsUsable();
     ioThreadsReview();
+    parallelReadsReview();
     ioThreadsDistribute(count || active != before || always_active);
     ioThreadsRetire();
     ioThreadsTrim();
@@ -255,9 +257,9 @@ static sds ioThreadsStatsInfo(sds s) {
     s = infoField(s, "io_threaded_accept_processed:%llu", (unsigned long long)io_client_stats.accepts);
     s = infoField(s, "io_threaded_poll_processed:%llu", (unsigned long long)io_client_stats.polls);
     s = infoField(s, "io_threaded_total_prefetch_batches:%llu",
-                  (unsigned long long)turn_stats.threaded_batches);
+                  (unsigned long long)prefetch_stats.threaded_batches);
     return infoField(s, "io_threaded_total_prefetch_entries:%llu",
-                     (unsigned long long)turn_stats.threaded_keys);
+                     (unsigned long long)prefetch_stats.threaded_keys);
 }
 
 static sds ioThreadsCountsField(sds s, int number, const struct ioClientCounts *n) {

@@ -508,6 +508,7 @@ void pubsubInit(void) {
     clientInfoField("psub", pubsubCatPatterns);
     clientInfoField("ssub", pubsubCatShardChannels);
     admissionFill(RULE_PUBSUB, pubsubCheck);
+    admissionFillRead(RULE_PUBSUB, admissionNoRead); /* no read of a subscriber runs in another thread */
     admissionIdle(RULE_PUBSUB, true);
     infoRegister("clients", pubsubClientsInfo);
     infoRegister("stats", pubsubStatsInfo);

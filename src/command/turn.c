@@ -43,6 +43,7 @@
 #include "command/hotkeys.h"
 #include "command/io_client.h"
 #include "command/multi.h"
+#include "command/prefetch.h"
 #include "command/propagate.h"
 #include "command/request.h"
 #include "data/server_state/persistence.h"
@@ -59,7 +60,6 @@
 #define TURN_BATCH_LIMIT      128                    /* upper bound of prefetch-batch-max-size */
 #define TURN_KEY_HASHES_TOTAL (TURN_BATCH_LIMIT * 4) /* keys of a batch that are hashed and prefetched */
 #define TURN_DEPTH_MAX        3                      /* turns during loading or a busy script nest */
-#define PREFETCH_STEPS_MAX    24
 #define CACHE_LINE            64
 /* Bytes kept for a client that cannot run; one read may exceed it. */
 #define HELD_INPUT_MAX    (64 * 1024)
@@ -72,15 +72,7 @@ struct pending {
     struct client *c;        /* NULL: it will not run */
     struct request *request; /* in the turn, or in an input of a thread */
     size_t argv_base;        /* index of its views in turn.argv, which moves while others are parsed */
-    int fetched;             /* keys whose buckets were prefetched; 0 when the batch has too many */
     sds error;               /* a protocol error instead of a request: reply it and close */
-};
-
-/* A value that is being prefetched. */
-struct fetch {
-    const struct object *o; /* the object that the key's bucket seems to hold */
-    const struct prefetchRequests *prefetch;
-    struct prefetchState state;
 };
 
 struct turn {
@@ -99,8 +91,7 @@ struct turn {
 
     struct keyHint key_hashes[TURN_KEY_HASHES_TOTAL]; /* of requests parsed in the turn */
     int key_hash_count;
-    struct fetch fetches[TURN_KEY_HASHES_TOTAL]; /* values with further steps */
-    int fetch_count;
+    struct prefetchBatch prefetch;
 
     size_t arena_used;
     /* The kernel provides pages on first use. */
@@ -695,7 +686,8 @@ static bool turnTakeRequest(struct turn *r, struct client *c) {
 
 static void turnFillBatch(struct turn *r) {
     int max = batch_max < 1 ? 1 : (int)batch_max;
-    r->count = r->key_hash_count = r->fetch_count = 0;
+    r->count = r->key_hash_count = 0;
+    prefetchBegin(&r->prefetch);
     r->argv_used = 0;
     while (r->parsing != r->stop_at && r->count < max) {
         struct client *c = listEntry(r->parsing, struct client, turn_node);
@@ -733,51 +725,18 @@ static void turnHashKeys(struct turn *r, struct pending *p) {
         r->key_hash_count += requestHashKeys(req, r->key_hashes + r->key_hash_count,
                                              TURN_KEY_HASHES_TOTAL - r->key_hash_count);
     if (r->count == 1) req->prefetch.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
-    p->fetched = r->fetch_count + req->key_count <= TURN_KEY_HASHES_TOTAL ? req->key_count : 0;
-    r->fetch_count += p->fetched;
-    for (int k = 0; k < p->fetched; k++) keyspacePrefetch(&p->c->db->keyspace, req->key_hashes[k].hash);
-}
-
-/* Prefetches the objects to which the buckets, now in the cache, point. Returns how many there are. */
-static int turnPrefetchObjects(struct turn *r) {
-    struct fetch *f = r->fetches;
-    for (const struct pending *p = r->batch, *end = p + r->count; p < end; p++) {
-        for (int k = 0; k < p->fetched; k++) {
-            f->o = keyspacePeek(&p->c->db->keyspace, p->request->key_hashes[k].hash);
-            if (!f->o) continue;
-            __builtin_prefetch(f->o);
-            f->prefetch = &p->request->prefetch;
-            f->state.at = NULL;
-            f++;
-        }
-    }
-    return (int)(f - r->fetches);
-}
-
-/* Prefetches values in passes over the whole batch: in each pass the type prefetches the next lines on the
- * way to the data. */
-static void turnPrefetchValues(struct fetch *fetches, int count) {
-    for (int step = 0; count && step < PREFETCH_STEPS_MAX; step++) {
-        struct fetch *kept = fetches;
-        for (struct fetch *f = fetches, *end = f + count; f < end; f++) {
-            const struct objectType *type = objectTypeOf(f->o);
-            if (!type->prefetch || !type->prefetch(f->o, f->prefetch, step, &f->state)) continue;
-            if (kept != f) *kept = *f;
-            kept++;
-        }
-        count = (int)(kept - fetches);
-    }
+    prefetchAdd(&r->prefetch, &p->c->db->keyspace, req);
 }
 
 static void turnPrefetch(struct turn *r) {
     turnFindCommands(r);
     for (int i = 0; i < r->count; i++) turnHashKeys(r, &r->batch[i]);
-    if (r->fetch_count < 2) return; /* nothing to overlap */
-    turnPrefetchValues(r->fetches, turnPrefetchObjects(r));
-    turn_stats.prefetched_keys += (uint64_t)r->fetch_count;
+    if (r->prefetch.count < 2) return; /* nothing to overlap */
+    prefetchRun(&r->prefetch);
+    prefetch_stats.keys += (uint64_t)r->prefetch.count;
     if (!(r->batch[0].c->flags & CLIENT_OFFLOADED)) return;
-    turn_stats.threaded_batches++;
-    turn_stats.threaded_keys += (uint64_t)r->fetch_count;
+    prefetch_stats.threaded_batches++;
+    prefetch_stats.threaded_keys += (uint64_t)r->prefetch.count;
 }
 
 /* ---- Execute ---- */
@@ -985,6 +944,7 @@ static bool turnApplyLimits(const char **err) {
 
 static void turnResetStats(void) {
     turn_stats = (struct turnStats){0};
+    prefetch_stats = (struct prefetchStats){0};
     memset(&priority_stats, 0, sizeof priority_stats);
 }
 
@@ -997,7 +957,7 @@ static sds turnInfo(sds s) {
                   (unsigned long long)(priority_stats.call_ticks / ticks_per_us));
     s = infoField(s, "prefetch_batches:%llu", (unsigned long long)turn_stats.batches);
     s = infoField(s, "prefetch_batch_commands:%llu", (unsigned long long)turn_stats.commands);
-    s = infoField(s, "prefetch_keys:%llu", (unsigned long long)turn_stats.prefetched_keys);
+    s = infoField(s, "prefetch_keys:%llu", (unsigned long long)prefetch_stats.keys);
     return infoField(s, "client_query_buffer_limit_disconnections:%llu",
                      (unsigned long long)clientstats.query_limit_disconnects);
 }

@@ -43,8 +43,7 @@ struct turnPrimary {
 void turnSetPrimary(const struct turnPrimary *p); /* p must stay valid */
 
 struct turnStats {
-    uint64_t turns, batches, commands, prefetched_keys; /* INFO stats: prefetch_* */
-    uint64_t threaded_batches, threaded_keys;           /* of requests that I/O threads have parsed */
+    uint64_t turns, batches, commands;
 };
 extern struct turnStats turn_stats;
 void turnInit(void);

@@ -47,7 +47,9 @@ struct commandChange;
 #define CMD_GONE         (1ull << 26) /* ours: removed, see commandRemove */
 #define CMD_HAS_CHANNELS (1ull << 27) /* a module's: getchannels returns its channels */
 #define CMD_ALL_DBS      (1ull << 28) /* it touches all databases, whichever is selected */
-#define CMD_MOVABLE_KEYS (1ull << 23) /* computed: the legacy key triple is incomplete */
+/* It changes nothing, and may run in a thread that has the connection (command/parallel_read.h). */
+#define CMD_PARALLEL_READ (1ull << 29)
+#define CMD_MOVABLE_KEYS  (1ull << 23) /* computed: the legacy key triple is incomplete */
 
 #define ACL_KEYSPACE    (1ull << 0)
 #define ACL_READ        (1ull << 1)

@@ -21,6 +21,7 @@
 #include "data/server_state/persistence.h"
 #include "data/server_state/role.h"
 #include "module/events.h"
+#include "module/lock.h"
 #include "module/module_load.h"
 #include "net/tls.h"
 #include "registry/config.h"
@@ -209,5 +210,6 @@ int vmAvoidReplicaTraffic(void) {
 }
 
 ustime_t vmCachedMicroseconds(void) {
+    if (!moduleIsMainThread()) clockRefresh(); /* the cached time is each thread's own */
     return cmd_time_ms * 1000;
 }

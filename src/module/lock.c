@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/zmalloc.h"
+#include "command/parallel_read.h"
 #include "command/propagate.h"
 #include "command/script_running.h"
 #include "module/api.h"
@@ -27,6 +28,15 @@ static struct {
 };
 static __thread bool mine;
 static pthread_t main_thread;
+static bool reads_reopen; /* with the lock */
+
+/* A module's thread that takes the lock while the main thread polls may change the data, which I/O threads
+ * are reading. */
+static void lockBegin(void) {
+    if (moduleIsMainThread()) return;
+    reads_reopen = parallelReadsClose();
+    clockRefresh();
+}
 
 void moduleLockTake(void) {
     pthread_mutex_lock(&lock.mutex);
@@ -34,6 +44,7 @@ void moduleLockTake(void) {
     while (lock.serving != number) pthread_cond_wait(&lock.ticket_changed, &lock.mutex);
     pthread_mutex_unlock(&lock.mutex);
     mine = true;
+    lockBegin();
 }
 
 bool moduleLockTry(void) {
@@ -42,10 +53,12 @@ bool moduleLockTry(void) {
     if (free) lock.next++;
     pthread_mutex_unlock(&lock.mutex);
     mine |= free;
+    if (free) lockBegin();
     return free;
 }
 
 void moduleLockRelease(void) {
+    if (!moduleIsMainThread() && reads_reopen) parallelReadsOpen();
     mine = false;
     pthread_mutex_lock(&lock.mutex);
     lock.serving++;

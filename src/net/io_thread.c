@@ -156,7 +156,6 @@ static void *ioThreadMain(void *arg) {
     ioThreadSetName(t);
     cpulistApply(t->cpulist);
     zmallocThreadStart();
-    t->state = handlers->begin(t);
     aeMain(t->loop);
     handlers->end(t);
     for (ioThreadPublish(t); t->unsent_count; ioThreadPublish(t)) sched_yield();
@@ -182,6 +181,7 @@ void ioThreadsInit(struct aeEventLoop *loop, const struct ioThreadHandlers *mess
 }
 
 static void ioThreadFree(struct ioThread *t) {
+    handlers->destroy(t->state);
     if (t->loop) aeDelete(t->loop);
     ioQueueFree(&t->to_thread);
     ioQueueFree(&t->to_main);
@@ -194,6 +194,7 @@ struct ioThread *ioThreadStart(int number, const char *cpulist) {
     *t = (struct ioThread){.number = number, .cpulist = cpulist};
     ioQueueInit(&t->to_thread, QUEUE_SIZE);
     ioQueueInit(&t->to_main, QUEUE_SIZE);
+    t->state = handlers->create(t);
     t->loop = aeCreate(LOOP_SIZE);
     int error = t->loop ? 0 : errno;
     if (!error) {

@@ -40,9 +40,11 @@ struct ioThreadHandlers {
     /* Called in the main thread before several messages are handled: prefetches what to_main will read. The
      * first lines of `port` and `a` are being fetched by then. */
     void (*fetch)(const struct ioMessage *m);
-    /* Called in the I/O thread: `begin` before its loop runs (the result is ioThreadState from then on),
-     * `turn` when all messages of a turn have been handled, `end` as the thread ends. */
-    void *(*begin)(struct ioThread *t);
+    /* Called in the main thread: `create` before the thread starts (the result is ioThreadState from then
+     * on), `destroy` when it has ended. */
+    void *(*create)(struct ioThread *t);
+    void (*destroy)(void *state);
+    /* Called in the I/O thread: `turn` when all messages of a turn have been handled, `end` as it ends. */
     void (*turn)(struct ioThread *t);
     void (*end)(struct ioThread *t);
 };

@@ -47,7 +47,7 @@ static void ioThreadTestToMain(struct ioThread *t, const struct ioMessage *m) {
 static int begun, ended;
 static _Atomic uint64_t told_in_all;
 
-static void *ioThreadTestBegin(struct ioThread *t) {
+static void *ioThreadTestCreate(struct ioThread *t) {
     (void)t;
     return zcalloc(1, sizeof(uint64_t));
 }
@@ -56,7 +56,6 @@ static void ioThreadTestTurn(struct ioThread *t) {
 }
 static void ioThreadTestEnd(struct ioThread *t) {
     told_in_all += *(uint64_t *)ioThreadState(t);
-    zfree(ioThreadState(t));
 }
 
 static struct ioThread *ioThreadTestStart(int number) {
@@ -190,7 +189,8 @@ static int ioThreadTestSetUp(void **state) {
     static const struct ioThreadHandlers handlers = {.to_thread = ioThreadTestToThread,
                                                      .fetch = ioThreadTestFetch,
                                                      .to_main = ioThreadTestToMain,
-                                                     .begin = ioThreadTestBegin,
+                                                     .create = ioThreadTestCreate,
+                                                     .destroy = zfree,
                                                      .turn = ioThreadTestTurn,
                                                      .end = ioThreadTestEnd};
     alarm(PATIENCE_S);

@@ -708,6 +708,7 @@ void aofInit(void) {
     memoryAddPart(MEMORY_AOF_BUFFER, aofBufferMemory);
     evictExempt(aofBufferMemory);
     admissionFill(RULE_AOF_FAILS, aofCheckWritten);
+    admissionFillRead(RULE_AOF_FAILS, admissionNoRead);
     admissionIdle(RULE_AOF_FAILS, true);
     beforeSleepRegister(aofFlushBeforeSleep);
     cronRegister(aofFlushBeforeSleep, 0); /* for what an fsync or an error has delayed */

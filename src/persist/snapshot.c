@@ -582,6 +582,7 @@ void snapshotInit(void) {
     configOnResetStat(snapshotResetStats);
     cronRegister(snapshotCron, 0);
     admissionFill(RULE_SNAPSHOT_FAILS, snapshotCheckSaved);
+    admissionFillRead(RULE_SNAPSHOT_FAILS, admissionNoRead);
     admissionIdle(RULE_SNAPSHOT_FAILS, true);
     debugRegister(&reload);
     onFlushall(snapshotBeforeFlushall, snapshotAfterFlushall);

@@ -82,6 +82,15 @@ static enum admission rulesCheckRedirect(struct client *c, struct request *r, en
     return REFUSED;
 }
 
+static bool rulesStaysHere(const struct client *c, const struct request *r) {
+    return !rulesBelongsToPrimary(c, r->cmd->flags);
+}
+
+static bool rulesIsFresh(const struct client *c, const struct request *r) {
+    (void)c, (void)r;
+    return !rulesIsStale();
+}
+
 /* ---- Disk errors ---- */
 
 static bool rulesAllowReplayedWrite(const struct request *r) {
@@ -168,10 +177,14 @@ void rulesInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     ownExpiryInit();
     admissionFill(RULE_MIN_REPLICAS, rulesCheckMinReplicas);
+    admissionFillRead(RULE_MIN_REPLICAS, admissionNoRead);
     admissionFill(RULE_SCRIPT_REPLICAS, rulesCheckMinReplicas);
     admissionFill(RULE_READONLY, rulesCheckReadonly);
+    admissionFillRead(RULE_READONLY, admissionNoRead);
     admissionFill(RULE_STALE, rulesCheckStale);
+    admissionFillRead(RULE_STALE, rulesIsFresh);
     admissionFill(RULE_REDIRECT, rulesCheckRedirect);
+    admissionFillRead(RULE_REDIRECT, rulesStaysHere);
     admission_replay_writes = rulesAllowReplayedWrite;
     role_data_stale = rulesIsStale;
     evictAddVeto(rulesPrimaryEvicts);

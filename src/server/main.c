@@ -38,6 +38,7 @@
 #include "command/loading.h"
 #include "command/monitor.h"
 #include "command/multi.h"
+#include "command/parallel_read.h"
 #include "command/pause.h"
 #include "command/pubsub.h"
 #include "command/throttle.h"
@@ -240,7 +241,7 @@ static void (*const modules[])(void) = {
     clientCoreInit, clientLogInit,
     /* command */
     admissionInit, busyInit, clientCommandsInit, commandInit, callInit, dataHooksInit, latencyHistogramInit,
-    commandlogInit, hotkeysInit, loadingInit, ioThreadsRegister,
+    commandlogInit, hotkeysInit, loadingInit, ioThreadsRegister, parallelReadInit,
     /* acl */
     aclInit,
     /* types */
@@ -305,6 +306,7 @@ static inline void mainEndTurns(struct aeEventLoop *el) {
 static inline void mainGoToSleep(struct aeEventLoop *el) {
     aeSetDontWait(el, turnPending() || connHasPending(el) || !ioMainSleeps());
     serverInfoSleep();
+    parallelReadsOpen(); /* last: threads may count what they do from now on */
 }
 
 static void mainBeforeSleep(struct aeEventLoop *el) {
@@ -320,6 +322,7 @@ static void mainAfterEvents(struct aeEventLoop *el) {
 
 static void mainAfterSleep(struct aeEventLoop *el) {
     (void)el;
+    parallelReadsClose();
     ioMainWakes();
     serverInfoWake();
     clockRefresh();
