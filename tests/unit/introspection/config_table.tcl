@@ -196,6 +196,7 @@ append table [subst {
     ignore-warnings {text abc {a b}}
     io-threads {int 1 256}
     lookahead {int 1 $int_max}
+    parallel-reads {enum no yes auto}
     min-replicas-max-lag|min-slaves-max-lag {int 0 $int_max}
     min-replicas-to-write|min-slaves-to-write {int 0 $int_max}
     mptcp immutable
@@ -239,7 +240,7 @@ append table [subst {
 
 # Not shown by patterns.
 set hidden {use-exit-on-panic aof-disable-auto-gc enable-debug-assert lua-enable-insecure-api lua-enable-deprecated-api
-    io-threads-always-active debug-context min-io-threads-avoid-copy-reply min-string-size-avoid-copy-reply
+    io-threads-always-active parallel-reads-always debug-context min-io-threads-avoid-copy-reply min-string-size-avoid-copy-reply
     min-string-size-avoid-copy-reply-threaded cluster-message-gossip-perc cluster-ping-interval sanitize-dump-payload
     forkless-always}
 

@@ -1,0 +1,273 @@
+# Reads that I/O threads run (parallel-reads): which requests they are, and that nobody can tell from outside. tests/parallel/stress
+# looks for reads that see too little.
+source [file join [file dirname [info script]] server_util.tcl]
+
+proc request {args} { return [resp::encode $args] }
+
+# How many reads threads run while body runs. What `s` asks is no read.
+proc in_threads {body} {
+    set before [s parallel_reads_processed]
+    uplevel 1 $body
+    return [expr {[s parallel_reads_processed] - $before}]
+}
+
+proc on_main_thread {body} { assert_equal 0 [uplevel 1 [list in_threads $body]] }
+
+set threads {io-threads 3 io-threads-always-active yes parallel-reads yes parallel-reads-always yes save {}}
+
+start_server [list overrides $threads tags {io-threads external:skip}] {
+    wait_for_condition 50 100 {[s io_threads_active] == 1} else { fail "not active" }
+    r client setname tester
+    r mset a 1 b 2 big [string repeat x 100000] medium [string repeat y 9000]
+    r hset hash f v g w
+    r zadd zset 1 m 2 n
+    r rpush list 1 2 3
+    r sadd set x y
+    wait_for_condition 50 100 {[regexp { io-thread=[12] } [r client list]]} else { fail "not offloaded" }
+
+    test {reads of each type run in threads, and answer the same} {
+        set reads {{get a} {mget a b none} {strlen big} {exists a b none} {ttl a} {type zset} {hget hash f} {hgetall hash} {hlen hash}
+            {zrange zset 0 -1 withscores} {zscore zset m} {zrank zset n} {lrange list 0 -1} {llen list} {smembers set} {sismember set x}
+            {getrange big 5 9} {get medium} {bitcount a} {zcount zset -inf +inf} {geodist zset m n} {sinter set set} {hscan hash 0}}
+        foreach resp {2 3} {
+            r hello $resp
+            r config set parallel-reads yes
+            set count [in_threads { set threaded [lmap words $reads { r {*}$words }] }]
+            assert_range $count [expr {[llength $reads] - 2}] [llength $reads] ;# the main thread may have been at work
+            r config set parallel-reads no
+            on_main_thread { set plain [lmap words $reads { r {*}$words }] }
+            assert_equal $plain $threaded
+        }
+        r hello 2
+        r config set parallel-reads yes
+    }
+
+    test {writes, and reads behind them in a pipeline, are answered in order} {
+        set c [valkey_deferring_client]
+        for {set round 0} {$round < 50} {incr round} {
+            set expected {}
+            set batch {}
+            set v 0
+            for {set i 0} {$i < 60} {incr i} {
+                if {rand() < 0.3} {
+                    append batch [request set counter [incr v]]
+                    lappend expected OK
+                } elseif {$v && rand() < 0.8} {
+                    append batch [request get counter]
+                    lappend expected $v
+                } else {
+                    append batch [request strlen medium]
+                    lappend expected 9000
+                }
+            }
+            $c write $batch
+            assert_equal $expected [lmap e $expected { $c read }]
+        }
+        $c close
+    }
+
+    test {what a thread cannot finish goes to the main thread: errors, expired keys, large strings} {
+        foreach {words expected} {{get hash} "WRONGTYPE*" {getrange a x y} "ERR value is not an integer*"} {
+            on_main_thread { assert_error $expected { r {*}$words } }
+        }
+        assert_equal {1 1} [list [regexp {errorstat_WRONGTYPE:count=(\d+)} [r info errorstats] -> n] $n]
+        on_main_thread { assert_equal 100000 [string length [r get big]] }
+        on_main_thread { assert_equal [list 1 [string repeat x 100000] 2] [r mget a big b] }
+        r debug set-active-expire 0
+        r set soon v px 10
+        after 20
+        set expired [s expired_keys]
+        on_main_thread { assert_equal {} [r get soon] }
+        assert_equal 1 [expr {[s expired_keys] - $expired}]
+        r debug set-active-expire 1
+        set c [valkey_deferring_client]
+        $c write "[request get a][request mget a big b][request get b][request get a][request get hash][request get b]"
+        assert_equal [list 1 [list 1 [string repeat x 100000] 2] 2 1] [list [$c read] [$c read] [$c read] [$c read]]
+        assert_error "WRONGTYPE*" { $c read }
+        assert_equal 2 [$c read]
+        $c close
+    } {} {needs:debug}
+
+    test {statistics are exact, and none comes late} {
+        set c [valkey_deferring_client]
+        r config resetstat
+        $c write [string repeat "[request get a][request get none][request zscore zset m]" 300]
+        for {set i 0} {$i < 300} {incr i} { assert_equal {1 {} 1} [list [$c read] [$c read] [$c read]] }
+        set commandstats [r info commandstats]
+        assert_equal 1 [regexp {cmdstat_get:calls=600,} $commandstats]
+        assert_equal 1 [regexp {cmdstat_zscore:calls=300,} $commandstats]
+        assert_match "*latency_percentiles_usec_get:p50=*" [r info latencystats]
+        assert_equal 600 [dict get [dict get [r latency histogram get] get] calls]
+        assert_equal {600 300} [list [s keyspace_hits] [s keyspace_misses]]
+        assert_range [s total_commands_processed] 904 912
+        set bytes [string length [string repeat "[request get a][request get none][request zscore zset m]" 300]]
+        assert_range [s total_net_input_bytes] $bytes [expr {$bytes + 1000}]
+        assert_range [s total_net_output_bytes] [expr {300 * (7 + 5 + 7)}] 100000
+        assert_match "* tot-net-in=$bytes *tot-cmds=900*" [r client list]
+        set more "[request get a][request set other value][request get a]"
+        $c write $more
+        assert_equal {1 OK 1} [list [$c read] [$c read] [$c read]]
+        assert_match "* tot-net-in=[expr {$bytes + [string length $more]}] *tot-cmds=903*" [r client list]
+        $c close
+    }
+
+    test {the command log has reads of threads} {
+        r config set slowlog-log-slower-than 0
+        r slowlog reset
+        wait_for_condition 50 20 {[in_threads { r get a }] == 1} else { fail "no thread reads" }
+        set entry [lsearch -inline -index 3 [r slowlog get] {get a}]
+        assert_equal tester [lindex $entry 5]
+        r config set slowlog-log-slower-than 10000 commandlog-reply-larger-than 1000
+        r commandlog reset large-reply
+        wait_for_condition 50 20 {[in_threads { assert_equal 9000 [string length [r get medium]] }] == 1} else { fail "no thread reads" }
+        assert_equal {get medium} [lindex [lsearch -inline -index 3 [r commandlog get -1 large-reply] {get medium}] 3]
+        r config set commandlog-reply-larger-than 1048576
+    }
+
+    test {CLIENT LIST shows what threads have run} {
+        set c [valkey_client]
+        set id [$c client id]
+        $c get a
+        assert_equal 1 [regexp {cmd=get .*tot-cmds=2} [r client list id $id]]
+        $c close
+    }
+
+    foreach {what on off} {
+        "MONITOR" {$other monitor} {$other close}
+        "client-side caching" {$other client tracking on} {$other client tracking off; $other close}
+        "keymiss events" {r config set notify-keyspace-events Km} {r config set notify-keyspace-events {}; $other close}
+        "maxmemory-clients" {r config set maxmemory-clients 100mb} {r config set maxmemory-clients 0; $other close}
+    } {
+        test "no thread reads with $what, and all do afterwards" {
+            set other [valkey_client]
+            eval $on
+            on_main_thread { assert_equal {} [r get none] }
+            eval $off
+            wait_for_condition 50 20 {[in_threads { assert_equal {} [r get none] }] == 1} else { fail "no thread reads" }
+        }
+    }
+
+    test {no thread reads for a client in a transaction, with CLIENT REPLY SKIP, or that is paused} {
+        on_main_thread {
+            r multi
+            r get a
+            assert_equal 1 [r exec]
+        }
+        set c [valkey_deferring_client]
+        on_main_thread {
+            $c write [request client reply skip]
+            after 100
+            $c write "[request get a][request get b]"
+            assert_equal 2 [$c read]
+        }
+        r client pause 100 all
+        set at [clock milliseconds]
+        $c get a
+        assert_equal 1 [$c read]
+        assert_morethan [expr {[clock milliseconds] - $at}] 80
+        $c close
+    }
+
+    test {users: what rules surely allow runs in threads, denials are as ever} {
+        r acl setuser reader on nopass ~key:* +get
+        r set key:1234567 v
+        set c [valkey_client]
+        $c auth reader x
+        r acl log reset
+        foreach i {1 2 3 4} { assert_equal v [$c get key:1234567] }
+        assert_morethan [in_threads { foreach i {1 2 3 4} { assert_equal v [$c get key:1234567] } }] 2
+        assert_error "NOPERM*" { $c get other }
+        assert_error "NOPERM*" { $c strlen key:1234567 }
+        assert_equal 2 [llength [r acl log]]
+        r acl deluser reader
+        assert_equal 1 [catch { $c get key:1234567 }]
+        $c close
+    }
+
+    test {a read sees a write by another client that has been answered} {
+        set cs [lmap i {1 2 3 4} { valkey_client }]
+        for {set i 0} {$i < 400} {incr i} {
+            [lindex $cs [expr {$i % 4}]] set shared $i
+            assert_equal $i [[lindex $cs [expr {($i + 1 + $i / 7) % 4}]] get shared]
+        }
+        foreach c $cs { $c close }
+    }
+
+    test {LRU and LFU marks} {
+        r config set maxmemory-policy allkeys-lfu
+        r set used v
+        for {set i 0} {$i < 300} {incr i} { r get used }
+        assert_morethan [r object freq used] 5
+        r config set maxmemory-policy noeviction
+        r client no-touch on
+        r get used
+        r client no-touch off
+    }
+
+    test {protocol errors, partial and inline requests behind reads} {
+        set c [valkey_deferring_client]
+        $c write "[request get a]*2\r\n\$3\r\nGE"
+        assert_equal 1 [$c read]
+        $c write "T\r\n\$1\r\nb\r\nget a\r\n"
+        assert_equal {2 1} [list [$c read] [$c read]]
+        $c write "[request get a]*x\r\n"
+        assert_equal 1 [$c read]
+        assert_error "ERR Protocol error: invalid multibulk length" { $c read }
+        $c close
+    }
+
+    test {threads that come and go, and the directive, beside reading clients} {
+        set cs [lmap i {1 2 3} { valkey_deferring_client }]
+        foreach settings {{io-threads 1} {io-threads 3} {parallel-reads no} {parallel-reads auto} {io-threads 2} {parallel-reads yes} {io-threads 3}} {
+            foreach c $cs { $c write [string repeat [request get a] 200] }
+            r config set {*}$settings
+            foreach c $cs { for {set i 0} {$i < 200} {incr i} { assert_equal 1 [$c read] } }
+        }
+        foreach c $cs { $c close }
+    }
+
+    test {CLIENT KILL of clients that read} {
+        for {set round 0} {$round < 20} {incr round} {
+            set c [valkey_deferring_client]
+            $c client id
+            set id [$c read]
+            $c write [string repeat [request get medium] 500]
+            r client kill id $id
+            catch { while 1 { $c read } }
+            $c close
+        }
+        assert_equal PONG [r ping]
+    }
+}
+
+start_server [list overrides $threads tags {io-threads external:skip}] {
+    start_server [list overrides $threads] {
+        test {a replica's threads read while it applies the stream} {
+            r replicaof [srv -1 host] [srv -1 port]
+            wait_for_condition 100 100 {[s master_link_status] eq "up"} else { fail "no link" }
+            set seen 0
+            set count [in_threads {
+                for {set i 1} {$i <= 200} {incr i} {
+                    r -1 mset x $i y $i
+                    lassign [r mget x y] x y
+                    assert_equal $x $y
+                    if {$x ne {}} { assert_morethan_equal $x $seen }
+                    if {$x ne {}} { set seen $x }
+                }
+            }]
+            assert_range $count 150 200 ;# the main thread may be at work
+            wait_for_condition 50 20 {[r get x] == 200} else { fail [r get x] }
+        }
+    }
+}
+
+start_server [list overrides [concat $threads {cluster-enabled yes}] tags {io-threads external:skip}] {
+    test {a node of a cluster: its own slots in threads, others' are redirected} {
+        r cluster addslotsrange 0 8191
+        r config set cluster-require-full-coverage no
+        wait_for_condition 50 100 {[r cluster info] ne {} && [string match *cluster_state:ok* [r cluster info]]} else { fail "not ok" }
+        assert_equal OK [r set "{b}" v] ;# slot 3300
+        assert_morethan [in_threads { for {set i 0} {$i < 10} {incr i} { assert_equal v [r get "{b}"] } }] 8
+        assert_error "CLUSTERDOWN*" { r get foo } ;# slot 12182
+    }
+}
