@@ -61,11 +61,16 @@ static inline zskiplistNode *zslBackwardOf(const zskiplistNode *n) {
 
 static inline void zslSetBackward(zskiplistNode *n, const zskiplistNode *to) {
     debugAssert((uintptr_t)to >> POINTER_BITS == 0);
-    n->level[0].span = (n->level[0].span & ~POINTER_MASK) | (uintptr_t)to;
+    uint64_t word = (n->level[0].span & ~POINTER_MASK) | (uintptr_t)to;
+    __atomic_store_n(&n->level[0].span, word, __ATOMIC_RELAXED); /* see zslMemberOf */
+}
+
+static inline int zslHeightIn(uint64_t word) {
+    return 1 + (int)(word >> POINTER_BITS & ((1u << HEIGHT_BITS) - 1));
 }
 
 static inline int zslNodeHeight(const zskiplistNode *n) {
-    return 1 + (int)(n->level[0].span >> POINTER_BITS & ((1u << HEIGHT_BITS) - 1));
+    return zslHeightIn(n->level[0].span);
 }
 
 /* ---- The span slot of the header's level 0: height in the low byte, `adjust` above it ---- */
@@ -101,9 +106,10 @@ static int zslRandomHeight(void) {
     return 1 + __builtin_ctzll(bits) / 2;
 }
 
+/* The thread of a snapshot may read a node whose backward pointer changes at this moment (table_parts.h). */
 static inline struct str zslMemberOf(const zskiplistNode *n) {
-    const char *bytes = (const char *)&n->level[zslNodeHeight(n)];
-    uint64_t length = n->level[0].span >> LENGTH_SHIFT;
+    uint64_t word = __atomic_load_n(&n->level[0].span, __ATOMIC_RELAXED), length = word >> LENGTH_SHIFT;
+    const char *bytes = (const char *)&n->level[zslHeightIn(word)];
     if (__builtin_expect(length != LONG_MEMBER, 1)) return strN(bytes, length);
     memcpy(&length, bytes, sizeof length);
     return strN(bytes + sizeof length, length);

@@ -37,7 +37,7 @@
 #define AHEAD          12 /* objects that the thread has claimed and fetched before their turn */
 #define FETCH_VALUE    6  /* when an object's container is fetched, in objects before its turn */
 #define RUN_KEYS       96 /* keys, and bytes, that the thread encodes before it looks at the main thread */
-#define RUN_BYTES      (16 * 1024)
+#define RUN_BYTES      (8 * 1024)
 #define LONG_TURN_US   500 /* the main thread does not take that long, other programs do */
 
 static struct {
@@ -70,10 +70,12 @@ int forklessVersion(void) {
 
 struct forklessOutput {
     struct rioWriter *to;
-    struct rioWriter keys; /* encodes into `bytes`, while objects are claimed: `to` may wait for a disk */
+    struct rioWriter keys; /* encodes into `bytes`, while objects or batches are claimed: `to` may wait for a
+                            * disk */
     sds bytes;
     int dbid;
     uint64_t count;
+    uint32_t run_keys; /* that RUN_BYTES would have held of the last run */
     int64_t next_yield_us;
 };
 
@@ -111,12 +113,13 @@ static void forklessYield(struct forklessOutput *out) {
 }
 
 /* Encodes keys from `first` on, and returns the first one that has been left. Objects are claimed and fetched
- * before their turn, their values a little later. */
+ * before their turn, their values a little later; few when they are long, as the main thread may have to wait
+ * for all that are claimed. */
 static uint32_t forklessWriteRun(struct forklessOutput *out, struct queueItem *item, uint32_t first) {
     struct queueKeys *keys = item->keys;
     bool claimed[RUN_KEYS];
-    uint32_t left = keys->count - first, count = left < RUN_KEYS ? left : RUN_KEYS;
-    uint64_t most = rioWritten(&out->keys) + RUN_BYTES;
+    uint32_t left = keys->count - first, count = left < out->run_keys ? left : out->run_keys;
+    uint64_t before = rioWritten(&out->keys), most = before + RUN_BYTES;
     const struct object **objects = keys->objects + first;
     for (uint32_t i = 0; i < count + AHEAD; i++) {
         if (i < count && rioWritten(&out->keys) > most) count = i;
@@ -126,7 +129,18 @@ static uint32_t forklessWriteRun(struct forklessOutput *out, struct queueItem *i
             __builtin_prefetch(objectPtr(objects[fetch]));
         if (i >= AHEAD && claimed[turn]) forklessEncode(out, keys, first + turn, item->dbid);
     }
+    uint64_t fit = (uint64_t)RUN_BYTES * count / (rioWritten(&out->keys) - before + 1);
+    out->run_keys = fit < 1 ? 1 : fit < RUN_KEYS ? (uint32_t)fit : RUN_KEYS;
     return first + count;
+}
+
+/* Writes what has been encoded. Nothing is claimed any more. */
+static void forklessPass(struct forklessOutput *out, int dbid) {
+    rioFlush(&out->keys);
+    if (out->keys.error) out->to->error = out->keys.error;
+    forklessSelect(out, dbid);
+    rioWriteStr(out->to, sdsview(out->bytes));
+    sdssetlen(out->bytes, 0);
 }
 
 static void forklessWriteKeys(struct forklessOutput *out, struct queueItem *item) {
@@ -134,11 +148,26 @@ static void forklessWriteKeys(struct forklessOutput *out, struct queueItem *item
         next = forklessWriteRun(out, item, next);
         forklessYield(out);
     }
-    rioFlush(&out->keys);
-    if (out->keys.error) out->to->error = out->keys.error;
-    forklessSelect(out, item->dbid);
-    rioWriteStr(out->to, sdsview(out->bytes));
-    sdssetlen(out->bytes, 0);
+    forklessPass(out, item->dbid);
+}
+
+/* Encodes a batch, whose entries are fetched before their turn, or writes what the main thread has made of
+ * it. */
+static void forklessWriteEntries(struct forklessOutput *out, struct queueItem *item) {
+    struct queueEntries *batch = item->entries;
+    if (!itemQueueClaimEntries(batch)) {
+        forklessSelect(out, item->dbid);
+        rioWriteStr(out->to, sdsview(batch->bytes));
+        return;
+    }
+    int64_t start_us = monotonicUs();
+    for (uint32_t i = 0; i < batch->count + AHEAD; i++) {
+        if (i < batch->count) __builtin_prefetch(batch->entries[i]);
+        if (i >= AHEAD) batch->write(&out->keys, batch->entries[i - AHEAD], &batch->form);
+    }
+    itemQueueDoneEntries(batch, (uint32_t)(monotonicUs() - start_us));
+    forklessYield(out);
+    forklessPass(out, item->dbid);
 }
 
 /* Waits in pieces, so that a cancelled snapshot ends soon. */
@@ -158,6 +187,8 @@ static void forklessWriteItem(struct forklessOutput *out, struct queueItem *item
         forklessSelect(out, item->dbid);
         rioWriteStr(out->to, sdsview(item->bytes));
         out->count += item->bytes_keys;
+    } else if (item->entries) {
+        forklessWriteEntries(out, item);
     } else {
         forklessWriteKeys(out, item);
     }
@@ -167,7 +198,7 @@ static void forklessWriteItem(struct forklessOutput *out, struct queueItem *item
 }
 
 bool forklessWriteAll(struct rioWriter *w, void (*progress)(uint64_t keys)) {
-    struct forklessOutput out = {.to = w, .bytes = sdsempty(), .dbid = -1};
+    struct forklessOutput out = {.to = w, .bytes = sdsempty(), .dbid = -1, .run_keys = RUN_KEYS};
     bool cancelled = false;
     serverAssert(childInThread() && snapshot.running);
     rioWriterInit(&out.keys, rioSinkSds, &out.bytes);
@@ -246,7 +277,7 @@ static void forklessPrepare(void) {
     snapshot.queue = itemQueueCreate();
     snapshot.keys = forklessCountKeys();
     if (snapshot.keys) keyspaceWalksStart(snapshot.queue, snapshot.plan.slots, !snapshot.plan.rdb, &w);
-    if (snapshot.keys) largeValuesStart(!snapshot.plan.rdb, &w);
+    if (snapshot.keys) largeValuesStart(snapshot.queue, !snapshot.plan.rdb, &w);
     rioWriterFree(&w);
     hashtableLetReadsShrink(false);
     snapshot.running = true;
@@ -328,7 +359,7 @@ static bool forklessStepParts(uint64_t most) {
     int64_t now_us = monotonicUs(), slice_us = (now_us - snapshot.slice_end_us) / PARTS_SHARE;
     if (slice_us < SLICE_MIN_US) slice_us = SLICE_MIN_US;
     if (slice_us > SLICE_MAX_US) slice_us = SLICE_MAX_US;
-    bool left = largeValuesStep(snapshot.queue, now_us + slice_us, most);
+    bool left = largeValuesStep(now_us + slice_us, most);
     snapshot.slice_end_us = monotonicUs();
     return left;
 }
@@ -344,7 +375,7 @@ static void forklessGive(void) {
     uint64_t most = forklessMostParts();
     bool parts_left = forklessStepParts(most);
     bool left = parts_left || keyspaceWalksGive();
-    if (parts_left ? itemQueueBytesGiven(snapshot.queue) <= most : left && itemQueueHasRoom(snapshot.queue))
+    if (parts_left ? itemQueueHasRoomForPart(snapshot.queue, most) : left && itemQueueHasRoom(snapshot.queue))
         aeWakeup(server_el);
     if (left) return;
     keyspaceWalksFlush();

@@ -5,7 +5,8 @@
  *     forklessStart: the head, at the moment of the start
  *     the walk: addresses of objects, 256 at a time  ──▶   reads the objects, encodes, compresses, writes
  *     a client writes: the old value, encoded        ──▶   writes the bytes
- *     a large value: its parts, encoded              ──▶   writes the bytes
+ *     a large value: addresses of its elements       ──▶   reads the elements, as it does with keys
+ *         or its parts, encoded                      ──▶   writes the bytes
  *     done(exit code)                                ◀──   the end
  *
  * The thread takes the place of a fork child (child.h): it runs the same function, which opens the file,

@@ -14,13 +14,16 @@
 #include "base/zmalloc.h"
 #include "net/ae.h"
 
-#define SPINS 200 /* before the main thread offers its processor to the thread that it waits for */
+#define SPINS    200 /* before the main thread offers its processor to the thread that it waits for */
+#define BATCH_US 30  /* that the thread may need for a batch, for which the main thread may have to wait */
 
 struct itemQueue {
     /* Main thread: */
     struct queueItem *oldest, *newest;
     struct queueItem *key_items[QUEUE_ITEMS]; /* a ring of those that are not reaped */
     unsigned key_first, key_count;
+    struct queueItem *batches[QUEUE_BATCHES]; /* the same of entries */
+    unsigned batch_first, batch_count;
     uint64_t given, reaped; /* items */
     uint64_t keys_given;
     bool holds;
@@ -45,6 +48,7 @@ struct itemQueue *itemQueueCreate(void) {
 
 static void itemQueueFreeItem(struct queueItem *item) {
     sdsfree(item->bytes);
+    if (item->entries) sdsfree(item->entries->bytes);
     zfree(item);
 }
 
@@ -71,10 +75,7 @@ bool itemQueueHasRoom(const struct itemQueue *q) {
 
 struct queueItem *itemQueueNewKeys(struct keyspaceWalk *walk, int dbid) {
     struct queueItem *item = zmalloc(sizeof *item + sizeof item->keys[0]);
-    item->next = NULL;
-    item->dbid = dbid;
-    item->bytes = NULL;
-    item->bytes_keys = 0;
+    *item = (struct queueItem){.dbid = dbid};
     item->keys->walk = walk;
     item->keys->count = 0;
     return item;
@@ -129,6 +130,29 @@ void itemQueueGivePart(struct itemQueue *q, int dbid, sds bytes, bool last) {
     itemQueueAppendBytes(q, itemQueueNewBytes(dbid, bytes, last));
 }
 
+bool itemQueueHasRoomForPart(const struct itemQueue *q, uint64_t max_bytes) {
+    return q->batch_count < QUEUE_BATCHES && itemQueueBytesGiven(q) <= max_bytes;
+}
+
+struct queueItem *itemQueueNewEntries(struct queueOwner *owner, int dbid) {
+    struct queueItem *item = zmalloc(sizeof *item + sizeof *item->entries);
+    *item = (struct queueItem){.dbid = dbid, .entries = (struct queueEntries *)(item + 1)};
+    item->entries->owner = owner;
+    item->entries->ranges = owner->ranges;
+    item->entries->bytes = NULL;
+    item->entries->count = 0;
+    return item;
+}
+
+void itemQueueGiveEntries(struct itemQueue *q, struct queueItem *item) {
+    struct queueEntries *batch = item->entries;
+    serverAssert(q->holds && q->batch_count < QUEUE_BATCHES && batch->count <= BATCH_ENTRIES);
+    atomic_init(&batch->state, ITEM_WAITING);
+    batch->owner->outstanding++;
+    q->batches[(q->batch_first + q->batch_count++) % QUEUE_BATCHES] = item;
+    itemQueueAppend(q, item);
+}
+
 void itemQueueHold(struct itemQueue *q, bool hold) {
     serverAssert(q->holds != hold);
     q->holds = hold;
@@ -142,6 +166,21 @@ void itemQueueHold(struct itemQueue *q, bool hold) {
     }
 }
 
+/* Adapts the length of the owner's next batches: the batches in the queue were all made with about the same
+ * one, so that each of them leads to the same result. */
+static void itemQueueReapEntries(struct itemQueue *q, const struct queueEntries *batch) {
+    struct queueOwner *owner = batch->owner;
+    serverAssert(q->batch_count && owner->outstanding && q->batches[q->batch_first]->entries == batch);
+    q->batch_first = (q->batch_first + 1) % QUEUE_BATCHES;
+    q->batch_count--;
+    owner->outstanding--;
+    if (atomic_load_explicit(&batch->state, memory_order_relaxed) != ITEM_DONE) return;
+    if (batch->took_us > BATCH_US && batch->ranges > 1)
+        owner->ranges = batch->ranges / 2;
+    else if (batch->took_us < BATCH_US / 3 && batch->ranges < BATCH_RANGES)
+        owner->ranges = batch->ranges * 2;
+}
+
 struct queueItem *itemQueueReap(struct itemQueue *q) {
     while (q->reaped < atomic_load_explicit(&q->finished, memory_order_acquire)) {
         struct queueItem *item = q->oldest;
@@ -151,7 +190,9 @@ struct queueItem *itemQueueReap(struct itemQueue *q) {
         } else {
             q->oldest = item->next;
         }
-        if (!item->bytes) {
+        if (item->entries) {
+            itemQueueReapEntries(q, item->entries);
+        } else if (!item->bytes) {
             serverAssert(q->key_count && q->key_items[q->key_first] == item);
             q->key_first = (q->key_first + 1) % QUEUE_ITEMS;
             q->key_count--;
@@ -203,6 +244,34 @@ bool itemQueueHolds(const struct itemQueue *q, const struct keyspaceWalk *walk, 
     return state != ITEM_DONE && state != ITEM_TAKEN;
 }
 
+/* The encoding is made before the batch is taken back, as the thread never waits for this one. */
+static void itemQueueTakeBatch(struct itemQueue *q, struct queueEntries *batch, struct rioWriter *w) {
+    uint8_t state = atomic_load_explicit(&batch->state, memory_order_acquire);
+    if (state == ITEM_WAITING) {
+        sds bytes = sdsempty();
+        w->priv = &bytes;
+        for (uint32_t i = 0; i < batch->count; i++) batch->write(w, batch->entries[i], &batch->form);
+        rioFlush(w);
+        batch->bytes = bytes;
+        atomic_fetch_add_explicit(&q->bytes, sdslen(bytes), memory_order_relaxed);
+        if (atomic_compare_exchange_strong(&batch->state, &state, ITEM_TAKEN)) return;
+        atomic_fetch_sub_explicit(&q->bytes, sdslen(bytes), memory_order_relaxed);
+        batch->bytes = NULL;
+        sdsfree(bytes);
+    }
+    for (int spins = 0; atomic_load_explicit(&batch->state, memory_order_acquire) == ITEM_READING; spins++)
+        if (spins > SPINS) sched_yield();
+}
+
+void itemQueueTakeEntries(struct itemQueue *q, const struct queueOwner *owner, uint64_t first, uint64_t end,
+                          struct rioWriter *w) {
+    for (unsigned n = 0; n < q->batch_count; n++) {
+        struct queueEntries *batch = q->batches[(q->batch_first + n) % QUEUE_BATCHES]->entries;
+        if (batch->owner == owner && first < batch->end && batch->first < end)
+            itemQueueTakeBatch(q, batch, w);
+    }
+}
+
 static void itemQueueSet(struct itemQueue *q, bool *what) {
     pthread_mutex_lock(&q->lock);
     *what = true;
@@ -220,7 +289,7 @@ void itemQueueCancel(struct itemQueue *q) {
 }
 
 bool itemQueueIsIdle(const struct itemQueue *q) {
-    return itemQueueLength(q) == 0 && !q->key_count;
+    return itemQueueLength(q) == 0 && !q->key_count && !q->batch_count;
 }
 
 uint64_t itemQueueBytesGiven(const struct itemQueue *q) {
@@ -244,7 +313,9 @@ uint64_t itemQueueLength(const struct itemQueue *q) {
 static void itemQueueFinishWork(struct itemQueue *q) {
     struct queueItem *item = q->in_work;
     if (!item) return;
-    if (item->bytes) atomic_fetch_sub_explicit(&q->bytes, sdslen(item->bytes), memory_order_relaxed);
+    sds bytes = item->bytes;
+    if (item->entries && atomic_load(&item->entries->state) == ITEM_TAKEN) bytes = item->entries->bytes;
+    if (bytes) atomic_fetch_sub_explicit(&q->bytes, sdslen(bytes), memory_order_relaxed);
     q->in_work = NULL;
     atomic_fetch_add_explicit(&q->finished, 1, memory_order_release);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests of item_queue: a thread reads objects while the main thread takes some of them back; each is saved
- * exactly once, by the one who has it, and bytes keep their order. */
+/* Tests of item_queue: a thread reads objects and entries while the main thread takes some of them back; each
+ * is saved exactly once, by the one who has it, and bytes keep their order. */
 #include "data/forkless/item_queue.h"
 
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "base/model_ops.h"
@@ -17,14 +18,56 @@
 
 #define OBJECTS 20000
 #define LARGE   7 /* one of so many objects counts as large */
+#define ENTRIES 20000
+#define PAUSES  16 /* one of so many batches is read slowly */
 
 static struct fakeObject { int saved_by_thread, saved_by_main, registered; } objects[OBJECTS];
+static struct fakeEntry { int changed, written; } entries[ENTRIES];
 static struct itemQueue *queue;
 static char order[4096];
 static int orders;
 
 static const struct object *itemQueueTestObject(int i) {
     return (const struct object *)(const void *)&objects[i];
+}
+
+static void itemQueueTestPause(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+/* In either thread. */
+static void itemQueueTestWrite(struct rioWriter *w, const void *entry, const struct queueEntryForm *form) {
+    const struct fakeEntry *e = entry;
+    int32_t at = (int32_t)(e - entries);
+    if (e->changed || form->first_ms != 7) at = -1;
+    rioWrite(w, &at, sizeof at);
+}
+
+static void itemQueueTestNote(sds bytes) {
+    for (size_t i = 0; i < sdslen(bytes); i += sizeof(int32_t)) {
+        int32_t at;
+        memcpy(&at, bytes + i, sizeof at);
+        if (at >= 0) entries[at].written++;
+    }
+}
+
+static void itemQueueTestRead(struct queueEntries *batch) {
+    if (!itemQueueClaimEntries(batch)) {
+        itemQueueTestNote(batch->bytes);
+        return;
+    }
+    struct rioWriter w;
+    sds bytes = sdsempty();
+    rioWriterInit(&w, rioSinkSds, &bytes);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (i == batch->count / 2 && batch->first % PAUSES == 0) itemQueueTestPause();
+        batch->write(&w, batch->entries[i], &batch->form);
+    }
+    itemQueueDoneEntries(batch, 1);
+    rioFlush(&w);
+    itemQueueTestNote(bytes);
+    rioWriterFree(&w);
+    sdsfree(bytes);
 }
 
 static void *itemQueueTestThread(void *arg) {
@@ -34,6 +77,10 @@ static void *itemQueueTestThread(void *arg) {
     for (struct queueItem *item; (item = itemQueueNext(queue, &cancelled));) {
         if (item->bytes) {
             order[orders++] = item->bytes[0];
+            continue;
+        }
+        if (item->entries) {
+            itemQueueTestRead(item->entries);
             continue;
         }
         for (uint32_t i = 0; i < item->keys->count; i++) {
@@ -105,6 +152,137 @@ static void itemQueueTestTakesBack(void **state) {
     for (unsigned seed = 1; seed <= rounds; seed++) itemQueueTestRound(seed);
 }
 
+/* Batches of entries of one value or of two: each entry is changed only when the thread has read it or never
+ * will. What was taken back keeps its place in front of the last part. */
+static void itemQueueTestRoundOfBatches(unsigned seed) {
+    pthread_t thread;
+    struct queueOwner owner = {.ranges = 64}, other = {.ranges = 64};
+    struct rioWriter w;
+    uint64_t given = 0;
+    memset(entries, 0, sizeof entries);
+    orders = 0;
+    queue = itemQueueCreate();
+    rioWriterInit(&w, rioSinkSds, NULL);
+    itemQueueHold(queue, true);
+    itemQueueGivePart(queue, 0, sdsnew("1"), false);
+    assert_int_equal(pthread_create(&thread, NULL, itemQueueTestThread, NULL), 0);
+    srandom(seed);
+    while (given < ENTRIES || owner.outstanding) {
+        if (given < ENTRIES && itemQueueHasRoomForPart(queue, UINT64_MAX)) {
+            struct queueItem *item = itemQueueNewEntries(&owner, 0);
+            uint64_t count = 1 + (uint64_t)random() % BATCH_ENTRIES;
+            item->entries->write = itemQueueTestWrite;
+            item->entries->form.first_ms = 7;
+            item->entries->first = given;
+            for (uint64_t i = 0; i < count && given < ENTRIES; i++)
+                item->entries->entries[item->entries->count++] = &entries[given++];
+            item->entries->end = given;
+            itemQueueGiveEntries(queue, item);
+        }
+        for (int i = 0; i < 5; i++) {
+            uint64_t at = given - 1 - (uint64_t)random() % given % 10000;
+            itemQueueTakeEntries(queue, &owner, at, at + 1, &w);
+            entries[at].changed = 1;
+        }
+        itemQueueTakeEntries(queue, &other, 0, UINT64_MAX, &w);
+        assert_null(itemQueueReap(queue));
+    }
+    itemQueueGivePart(queue, 0, sdsnew("2"), true);
+    itemQueueHold(queue, false);
+    itemQueueEnd(queue);
+    pthread_join(thread, NULL);
+    assert_null(itemQueueReap(queue));
+    assert_true(itemQueueIsIdle(queue));
+    assert_int_equal(itemQueueBytes(queue), 0);
+    itemQueueFree(queue);
+    rioWriterFree(&w);
+    assert_memory_equal(order, "12", 2);
+    for (int i = 0; i < ENTRIES; i++) assert_int_equal(entries[i].written, 1);
+}
+
+static void itemQueueTestBatches(void **state) {
+    (void)state;
+    unsigned rounds = (unsigned)(modelShare(1000000) / ENTRIES) + 1;
+    for (unsigned seed = 1; seed <= rounds; seed++) itemQueueTestRoundOfBatches(seed);
+}
+
+/* Takes all back while no thread reads, and part of it. */
+static void itemQueueTestTakesAll(void **state) {
+    (void)state;
+    struct queueOwner owner = {.ranges = 64}, other = {.ranges = 64};
+    struct rioWriter w;
+    bool cancelled;
+    memset(entries, 0, sizeof entries);
+    queue = itemQueueCreate();
+    rioWriterInit(&w, rioSinkSds, NULL);
+    itemQueueHold(queue, true);
+    for (uint64_t n = 0; n < QUEUE_BATCHES; n++) {
+        assert_true(itemQueueHasRoomForPart(queue, 0));
+        struct queueItem *item = itemQueueNewEntries(&owner, 0);
+        *item->entries = (struct queueEntries){.owner = &owner,
+                                               .first = 10 * n,
+                                               .end = 10 * n + 10,
+                                               .write = itemQueueTestWrite,
+                                               .form = {.first_ms = 7},
+                                               .count = 1,
+                                               .entries = {&entries[n]}};
+        itemQueueGiveEntries(queue, item);
+    }
+    assert_int_equal(owner.outstanding, QUEUE_BATCHES);
+    assert_false(itemQueueHasRoomForPart(queue, 0));
+    itemQueueTakeEntries(queue, &other, 0, UINT64_MAX, &w);
+    assert_int_equal(itemQueueBytes(queue), 0);
+    itemQueueTakeEntries(queue, &owner, 20, 30, &w);
+    assert_int_equal(itemQueueBytes(queue), 4);
+    itemQueueTakeEntries(queue, &owner, 29, 31, &w); /* and the one behind it */
+    assert_int_equal(itemQueueBytes(queue), 8);
+    itemQueueTakeEntries(queue, &owner, 0, UINT64_MAX, &w);
+    itemQueueTakeEntries(queue, &owner, 0, UINT64_MAX, &w);
+    assert_int_equal(itemQueueBytes(queue), 4 * QUEUE_BATCHES);
+    itemQueueHold(queue, false);
+    for (int n = 0; n < QUEUE_BATCHES / 2; n++) {
+        struct queueItem *item = itemQueueNext(queue, &cancelled);
+        assert_false(itemQueueClaimEntries(item->entries));
+        assert_int_equal(sdslen(item->entries->bytes), 4);
+    }
+    assert_int_equal(itemQueueBytes(queue), 4 * (QUEUE_BATCHES / 2 + 1)); /* the thread is busy with one */
+    assert_null(itemQueueReap(queue));
+    assert_int_equal(owner.outstanding, QUEUE_BATCHES / 2 + 1);
+    itemQueueEnd(queue);
+    while (itemQueueNext(queue, &cancelled)) {
+    }
+    assert_int_equal(itemQueueLength(queue), 0);
+    assert_false(itemQueueIsIdle(queue));
+    assert_null(itemQueueReap(queue));
+    assert_true(itemQueueIsIdle(queue));
+    assert_int_equal(owner.outstanding, 0);
+    rioWriterFree(&w);
+    itemQueueFree(queue);
+}
+
+/* A batch that took long makes the next ones shorter, to one range at least. */
+static void itemQueueTestLength(void **state) {
+    (void)state;
+    struct queueOwner owner = {.ranges = 64};
+    bool cancelled;
+    queue = itemQueueCreate();
+    itemQueueHold(queue, true);
+    for (int i = 0; i < 40; i++) {
+        struct queueItem *item = itemQueueNewEntries(&owner, 0);
+        assert_in_range(item->entries->ranges, 1, BATCH_RANGES);
+        if (i == 20) assert_int_equal(item->entries->ranges, 1);
+        itemQueueGiveEntries(queue, item);
+        item = itemQueueNext(queue, &cancelled);
+        assert_true(itemQueueClaimEntries(item->entries));
+        itemQueueDoneEntries(item->entries, i < 20 ? 1000 : 1);
+        itemQueueGivePart(queue, 0, sdsempty(), false);
+        itemQueueNext(queue, &cancelled);
+        assert_null(itemQueueReap(queue));
+    }
+    assert_int_equal(owner.ranges, BATCH_RANGES);
+    itemQueueFree(queue);
+}
+
 static void itemQueueTestGive(char c) {
     itemQueueGiveBytes(queue, 0, sdsnewlen(&c, 1), 1);
 }
@@ -160,9 +338,9 @@ static int itemQueueTestTearDown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(itemQueueTestTakesBack),
-        cmocka_unit_test(itemQueueTestHolds),
-        cmocka_unit_test(itemQueueTestCancel),
+        cmocka_unit_test(itemQueueTestTakesBack), cmocka_unit_test(itemQueueTestBatches),
+        cmocka_unit_test(itemQueueTestTakesAll),  cmocka_unit_test(itemQueueTestLength),
+        cmocka_unit_test(itemQueueTestHolds),     cmocka_unit_test(itemQueueTestCancel),
     };
     return cmocka_run_group_tests(tests, itemQueueTestSetUp, itemQueueTestTearDown);
 }

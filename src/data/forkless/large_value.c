@@ -2,13 +2,15 @@
 /* large_value.c - see large_value.h.
  *
  * One writer serves all values: what it holds belongs to `writes_for` and is appended to that one's bytes
- * when another value is written, or when its bytes are taken. */
+ * when another value is written, or when its bytes are taken. `taken` is for batches that are taken back.
+ *
+ * Values are given in the order of their registration: those that have been are at the beginning of the list,
+ * where they wait for the thread. */
 #include "data/forkless/large_value.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
-#include "data/forkless/item_queue.h"
 #include "data/rdb/rdb_dataset.h"
 #include "data/rdb/rewrite.h"
 #include "ds/hashtable.h"
@@ -20,11 +22,13 @@ void (*large_value_free)(struct value v);
 
 static struct {
     bool running, commands;
+    struct itemQueue *queue;
     struct list values; /* in the order of their registration */
     struct hashtable by_container;
+    unsigned given; /* values that have been */
     struct largeValue *active;
     int64_t active_since_us;
-    struct rioWriter writer;
+    struct rioWriter writer, taken;
     struct largeValue *writes_for;
 } large;
 
@@ -58,25 +62,37 @@ struct rioWriter *largeValueWriter(struct largeValue *v) {
     return &large.writer;
 }
 
-static void largeValueGive(struct largeValue *v, struct itemQueue *queue, bool last) {
+static void largeValueGive(struct largeValue *v, bool last) {
     rioFlush(largeValueWriter(v));
-    itemQueueGivePart(queue, v->dbid, v->bytes, last);
+    itemQueueGivePart(large.queue, v->dbid, v->bytes, last);
     v->bytes = sdsempty();
+}
+
+void largeValueTakeBack(struct largeValue *v, uint64_t first, uint64_t end) {
+    if (v->owner.outstanding) itemQueueTakeEntries(large.queue, &v->owner, first, end, &large.taken);
 }
 
 /* ---- Registered values ---- */
 
-void largeValuesStart(bool commands, const struct rioWriter *like) {
+static void largeValuesStartWriter(struct rioWriter *w, int (*sink)(void *priv, const char *p, size_t n),
+                                   const struct rioWriter *like) {
+    rioWriterInit(w, sink, NULL);
+    w->version = like->version;
+    w->strict = like->strict;
+    w->clock = like->clock;
+    w->plain_strings = true;
+}
+
+void largeValuesStart(struct itemQueue *queue, bool commands, const struct rioWriter *like) {
     serverAssert(!large.running);
     large.running = true;
+    large.queue = queue;
     large.commands = commands;
+    large.given = 0;
     listInit(&large.values);
     hashtableInit(&large.by_container, &by_container_type);
-    rioWriterInit(&large.writer, largeValueSink, NULL);
-    large.writer.version = like->version;
-    large.writer.strict = like->strict;
-    large.writer.clock = like->clock;
-    large.writer.plain_strings = true;
+    largeValuesStartWriter(&large.writer, largeValueSink, like);
+    largeValuesStartWriter(&large.taken, rioSinkSds, like);
 }
 
 bool objectIsLarge(const struct object *o) {
@@ -106,7 +122,7 @@ void largeValueRegister(int dbid, const struct object *o) {
     v->parts->begin(v, o);
 }
 
-/* The value is saved, but perhaps not given to the queue. */
+/* The value is saved, but perhaps not given to the queue. The thread reads none of its entries. */
 static void largeValueSaved(struct largeValue *v) {
     serverAssert(!v->saved);
     if (v->commands && v->expire_ms != OBJ_NO_EXPIRE)
@@ -128,6 +144,7 @@ static void largeValueForget(struct largeValue *v) {
     hashtablePop(&large.by_container, largeValueEntryKey(v));
     listRemove(&large.values, &v->node);
     large_value_count--;
+    large.given -= v->given;
     if (v->owned) (large_value_free ? large_value_free : v->type->free)(largeValueOf(v));
     sdsfree(v->key_text);
     sdsfree(v->bytes);
@@ -145,6 +162,7 @@ void largeValueMovedSlow(const void *from, void *to) {
 void largeValueFinish(const void *container) {
     struct largeValue *v = largeValueFind(container);
     if (!v || v->saved) return;
+    largeValueTakeBack(v, 0, UINT64_MAX);
     while (v->parts->next(v)) {
     }
     largeValueSaved(v);
@@ -164,34 +182,70 @@ bool largeValueKeeps(struct value v) {
 
 /* ---- In the turns of the loop ---- */
 
-static void largeValueActivate(struct itemQueue *queue) {
-    large.active = listEntry(listFirst(&large.values), struct largeValue, node);
-    large.active_since_us = monotonicUs();
-    itemQueueHold(queue, true);
+static bool largeValueGivesEntries(const struct largeValue *v) {
+    return v->parts->give && !v->commands && !v->saved;
 }
 
-static void largeValueComplete(struct largeValue *v, struct itemQueue *queue) {
-    if (!v->saved) largeValueSaved(v);
-    largeValueGive(v, queue, true);
-    itemQueueHold(queue, false);
-    large.active = NULL;
-    largeValueForget(v);
+static bool largeValueGiveEntries(struct largeValue *v) {
+    struct queueItem *item = itemQueueNewEntries(&v->owner, v->dbid);
+    bool more = v->parts->give(v, item->entries);
+    if (item->entries->count)
+        itemQueueGiveEntries(large.queue, item);
+    else
+        zfree(item);
+    return more;
 }
 
-bool largeValuesStep(struct itemQueue *queue, int64_t until_us, uint64_t max_bytes) {
-    while (large_value_count) {
-        if (itemQueueBytesGiven(queue) > max_bytes) return true; /* what is held waits for this value */
-        if (!large.active) largeValueActivate(queue);
-        struct largeValue *v = large.active;
-        if (v->saved || !v->parts->next(v)) {
-            largeValueComplete(v, queue);
-        } else {
-            struct rioWriter *w = largeValueWriter(v);
-            if (sdslen(v->bytes) + w->used >= PART_BYTES) largeValueGive(v, queue, false);
-        }
-        if (monotonicUs() >= until_us) return large_value_count != 0;
+/* Gives what comes before the elements first; the elements are in no order. */
+static void largeValueActivate(void) {
+    listForEach(&large.values, it) {
+        large.active = listEntry(it, struct largeValue, node);
+        if (!large.active->given) break;
     }
-    return false;
+    large.active_since_us = monotonicUs();
+    itemQueueHold(large.queue, true);
+    if (largeValueGivesEntries(large.active)) largeValueGive(large.active, false);
+}
+
+static void largeValueComplete(struct largeValue *v) {
+    if (!v->saved && !v->owner.outstanding) largeValueSaved(v);
+    largeValueGive(v, true);
+    itemQueueHold(large.queue, false);
+    large.active = NULL;
+    v->given = true;
+    large.given++;
+}
+
+/* Forgets the values that have been given and whose entries the thread does not read any more. */
+static void largeValuesForgetRead(void) {
+    listForEach(&large.values, it) {
+        struct largeValue *v = listEntry(it, struct largeValue, node);
+        if (!v->given) return;
+        if (v->owner.outstanding) continue;
+        if (!v->saved) largeValueSaved(v);
+        largeValueForget(v);
+    }
+}
+
+static void largeValueStep(void) {
+    if (!large.active) largeValueActivate();
+    struct largeValue *v = large.active;
+    if (v->saved || !(largeValueGivesEntries(v) ? largeValueGiveEntries(v) : v->parts->next(v)))
+        largeValueComplete(v);
+    else if (sdslen(v->bytes) + largeValueWriter(v)->used >= PART_BYTES)
+        largeValueGive(v, false);
+}
+
+/* While there is no room, what the queue holds waits for the active value. */
+bool largeValuesStep(int64_t until_us, uint64_t max_bytes) {
+    bool in_time = true;
+    while (in_time && large_value_count > large.given && itemQueueHasRoomForPart(large.queue, max_bytes)) {
+        largeValueStep();
+        in_time = monotonicUs() < until_us;
+    }
+    bool left = large_value_count > large.given;
+    largeValuesForgetRead();
+    return left;
 }
 
 void largeValuesStop(void) {
@@ -204,6 +258,7 @@ void largeValuesStop(void) {
     serverAssert(large_value_count == 0);
     hashtableDestroy(&large.by_container);
     rioWriterFree(&large.writer);
+    rioWriterFree(&large.taken);
     large.active = large.writes_for = NULL;
     large.running = false;
 }
@@ -224,5 +279,6 @@ int64_t largeValuesActiveMs(void) {
 }
 
 int largeValuesError(void) {
-    return large.running ? large.writer.error : 0;
+    if (!large.running) return 0;
+    return large.writer.error ? large.writer.error : large.taken.error;
 }

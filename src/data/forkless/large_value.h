@@ -6,15 +6,21 @@
  * before it is made, and the old element is saved first. One registered value at a time is active: its parts
  * go to the thread, a slice in each turn of the loop. The others collect what is saved of them.
  *
- *     registered ──▶ active ──▶ saved                 struct largeValue ── state ──▶ the type's own
- *     old parts: kept    old parts: to the thread
+ *     registered ──▶ active ──▶ given ──▶ saved       struct largeValue ── state ──▶ the type's own
+ *     old parts: kept    │          │
+ *                        to the thread, or taken back from it
+ *
+ * A part is bytes, or the addresses of entries of the value's table (item_queue.h), which the thread reads.
+ * While it may read some, the value stays registered: its entries are changed and freed, and its container is
+ * freed, only after the batches that have them have been taken back or read.
  *
  * A value is known by the address of its container (what objectPtr returns), so it may be renamed or moved to
  * another database meanwhile. When its key is deleted or overwritten, the container belongs to the snapshot,
  * which frees it at the end (largeValueKeeps).
  *
- * A type takes part through struct valueParts. Of each element, exactly one of two things happens: `next`
- * writes it, or the type writes it before its first change, with largeValueWriter. Elements that came after
+ * A type takes part through struct valueParts. Of each element, exactly one of these things happens: `next`
+ * writes it, `give` puts it into a batch, or the type writes it before its first change, with
+ * largeValueWriter. Elements that came after
  * the registration are not written. */
 #pragma once
 
@@ -23,6 +29,7 @@
 
 #include "base/linked_list.h"
 #include "base/sds.h"
+#include "data/forkless/item_queue.h"
 #include "data/object.h"
 #include "data/rdb/rio.h"
 #include "data/type.h"
@@ -34,6 +41,8 @@
 struct largeValue {
     struct listNode node; /* private, with all fields up to `type` */
     bool owned, saved;
+    bool given;              /* all of it is in the queue */
+    struct queueOwner owner; /* of the batches of its entries */
     int dbid;
     int64_t expire_ms;
     sds key_text, bytes; /* bytes: what is saved and has not been given to the queue */
@@ -58,6 +67,10 @@ struct valueParts {
     void (*begin)(struct largeValue *v, const struct object *o);
     /* Writes the next part: some 4 to 16 KB, in less than 20 us or so. False: that was the last one. */
     bool (*next)(struct largeValue *v);
+    /* Puts the entries of the next part into the batch, to be written by the thread, and says with which
+     * function. Called instead of `next` in the turns of the loop, for RDB. False: those were the last ones,
+     * and from then on `next` returns false. NULL: all parts are written by `next`. */
+    bool (*give)(struct largeValue *v, struct queueEntries *batch);
     /* Frees v->state. complete: `next` has returned false; otherwise marks that were left in the container
      * are taken back, or will be. */
     void (*end)(struct largeValue *v, bool complete);
@@ -79,6 +92,9 @@ void largeValueMovedSlow(const void *from, void *to);
 static inline void largeValueMoved(const void *from, void *to) {
     if (__builtin_expect(large_value_count != 0, 0)) largeValueMovedSlow(from, to);
 }
+/* Called before an entry changes whose range, from `first` to before `end`, has been given to the thread:
+ * takes back the batches that have it, or waits until the thread has read them. */
+void largeValueTakeBack(struct largeValue *v, uint64_t first, uint64_t end);
 /* Saves all that is left of a registered value now, before a change that has no finer report (a conversion).
  */
 void largeValueFinish(const void *container);
@@ -91,14 +107,14 @@ extern void (*large_value_free)(struct value v);
 
 /* ---- For keyspace_walk.c and forkless.c ---- */
 bool objectIsLarge(const struct object *o);
-struct itemQueue;
 /* commands, version, strict, plain: as for the writer of the snapshot. */
-void largeValuesStart(bool commands, const struct rioWriter *like);
+void largeValuesStart(struct itemQueue *queue, bool commands, const struct rioWriter *like);
 /* Registers the object's value unless it is registered. */
 void largeValueRegister(int dbid, const struct object *o);
-/* Continues with the active value until `until_us` (monotonic), or until the queue has more than max_bytes.
- * Returns false when no value is left. */
-bool largeValuesStep(struct itemQueue *queue, int64_t until_us, uint64_t max_bytes);
+/* Continues with the active value until `until_us` (monotonic), or until the queue has no room for more
+ * (itemQueueHasRoomForPart). Returns false when all values have been given to the queue. */
+bool largeValuesStep(int64_t until_us, uint64_t max_bytes);
+/* After the end of the thread. */
 void largeValuesStop(void);        /* forgets all; frees the containers that belong to the snapshot */
 int largeValuesError(void);        /* of the writer: a value that the version cannot hold */
 uint64_t largeValuesBytes(void);   /* that wait for their value's turn */

@@ -4,7 +4,6 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
-#include "data/forkless/large_value.h"
 #include "ds/scan_cursor.h"
 
 #define SAMPLES      8
@@ -14,20 +13,27 @@
 #define SLICE_STEPS  16
 #define SLICE_BYTES  4096
 #define STEP_BYTES   16384 /* a step that writes more is too long */
+#define GIVE_RANGES  32   /* visited at once for a batch, and the entries that these may have nearly always */
+#define BATCH_BYTES  8192 /* of the first batches, about, until it is known how long the thread takes */
+#define GIVE_ROOM    (2 * GIVE_RANGES)
 
-bool tablePartsIsLarge(const struct hashtable *table,
-                       size_t (*entryBytes)(const struct hashtable *table, const void *entry)) {
-    size_t size = hashtableSize(table), bytes = 0, seen = 0;
-    if (size > LARGE_VALUE_ELEMENTS) return true;
+/* Returns about how many bytes an entry has. */
+static size_t tablePartsEntryBytes(const struct hashtable *table, tablePartsBytesFn *entryBytes) {
+    size_t bytes = 0, seen = 0;
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, (struct hashtable *)table, false);
-    for (; seen < SAMPLES && hashtableNext(&it, &entry); seen++) bytes += entryBytes(table, entry);
-    return seen && bytes / seen * size > LARGE_VALUE_BYTES;
+    for (; seen < SAMPLES && hashtableNext(&it, &entry); seen++) bytes += entryBytes(entry);
+    return seen ? bytes / seen : 0;
+}
+
+bool tablePartsIsLarge(const struct hashtable *table, tablePartsBytesFn *entryBytes) {
+    size_t size = hashtableSize(table);
+    return size > LARGE_VALUE_ELEMENTS || tablePartsEntryBytes(table, entryBytes) * size > LARGE_VALUE_BYTES;
 }
 
 /* Entries that a step has found and that are being prefetched. */
-struct tablePartsBatch {
+struct tablePartsFound {
     struct tableParts *parts;
     tablePartsFn *fn;
     void *priv;
@@ -43,9 +49,12 @@ static unsigned tablePartsIgnored(const struct tableParts *parts) {
     return POSITION_BITS - parts->level;
 }
 
-void tablePartsBegin(struct tableParts *parts, const struct hashtable *table) {
-    size_t size = hashtableSize(table);
-    *parts = (struct tableParts){.table = table, .step = STEP_RANGES};
+void tablePartsBegin(struct tableParts *parts, const struct hashtable *table, struct largeValue *value,
+                     tablePartsBytesFn *entryBytes) {
+    size_t size = hashtableSize(table), batch = tablePartsEntryBytes(table, entryBytes) + 1;
+    value->owner.ranges = 1;
+    for (; batch < BATCH_BYTES && value->owner.ranges < BATCH_RANGES; batch *= 2) value->owner.ranges *= 2;
+    *parts = (struct tableParts){.table = table, .value = value, .step = STEP_RANGES};
     while (size >> parts->level > 1) parts->level++;
     parts->touched = zcalloc(tablePartsChunks(parts), sizeof(*parts->touched));
 }
@@ -67,25 +76,25 @@ static void tablePartsTouch(struct tableParts *parts, uint64_t range) {
     (*chunk)[range % CHUNK_RANGES / 64] |= 1ULL << range % 64;
 }
 
-static void tablePartsFlush(struct tablePartsBatch *batch) {
-    for (unsigned i = 0; i < batch->count; i++) batch->fn(batch->priv, batch->entries[i]);
-    batch->count = 0;
+static void tablePartsFlush(struct tablePartsFound *found) {
+    for (unsigned i = 0; i < found->count; i++) found->fn(found->priv, found->entries[i]);
+    found->count = 0;
 }
 
 static void tablePartsCollect(void *priv, void *entry, uint64_t position) {
-    struct tablePartsBatch *batch = priv;
-    if (tablePartsIsTouched(batch->parts, position >> tablePartsIgnored(batch->parts))) return;
+    struct tablePartsFound *found = priv;
+    if (tablePartsIsTouched(found->parts, position >> tablePartsIgnored(found->parts))) return;
     __builtin_prefetch(entry);
-    batch->entries[batch->count++] = entry;
-    if (batch->count == STEP_RANGES) tablePartsFlush(batch);
+    found->entries[found->count++] = entry;
+    if (found->count == STEP_RANGES) tablePartsFlush(found);
 }
 
 static void tablePartsVisit(struct tableParts *parts, uint64_t from, uint64_t to, tablePartsFn *fn,
                             void *priv) {
     unsigned ignored = tablePartsIgnored(parts);
-    struct tablePartsBatch batch = {.parts = parts, .fn = fn, .priv = priv};
-    hashtableVisit(parts->table, from << ignored, to << ignored, ignored, tablePartsCollect, &batch);
-    tablePartsFlush(&batch);
+    struct tablePartsFound found = {.parts = parts, .fn = fn, .priv = priv};
+    hashtableVisit(parts->table, from << ignored, to << ignored, ignored, tablePartsCollect, &found);
+    tablePartsFlush(&found);
 }
 
 /* Frees the chunk that ends at the frontier, if one does. */
@@ -119,9 +128,49 @@ bool tablePartsSlice(struct tableParts *parts, const struct rioWriter *w, tableP
     return true;
 }
 
+/* Where entries that are given go to. */
+struct tablePartsGiven {
+    struct tableParts *parts;
+    struct queueEntries *batch;
+    tablePartsFn *fn;
+    void *priv;
+};
+
+static void tablePartsOnGiven(void *priv, void *entry, uint64_t position) {
+    struct tablePartsGiven *g = priv;
+    if (tablePartsIsTouched(g->parts, position >> tablePartsIgnored(g->parts))) return;
+    if (g->batch->count < BATCH_ENTRIES)
+        g->batch->entries[g->batch->count++] = entry;
+    else
+        g->fn(g->priv, entry);
+}
+
+bool tablePartsGive(struct tableParts *parts, struct queueEntries *batch, tablePartsFn *fn, void *priv) {
+    struct tablePartsGiven g = {parts, batch, fn, priv};
+    unsigned ignored = tablePartsIgnored(parts),
+             step = batch->ranges < GIVE_RANGES ? batch->ranges : GIVE_RANGES;
+    uint64_t ranges = 1ULL << parts->level, end = parts->frontier + batch->ranges;
+    if (end > ranges) end = ranges;
+    batch->first = parts->frontier;
+    while (parts->frontier < end && batch->count + GIVE_ROOM <= BATCH_ENTRIES) {
+        uint64_t to = (parts->frontier / step + 1) * step;
+        if (to > ranges) to = ranges;
+        hashtableVisit(parts->table, parts->frontier << ignored, to << ignored, ignored, tablePartsOnGiven,
+                       &g);
+        parts->frontier = to;
+        tablePartsFreePassed(parts);
+    }
+    batch->end = parts->frontier;
+    return parts->frontier < ranges;
+}
+
 void tablePartsBefore(struct tableParts *parts, uint64_t hash, tablePartsFn *fn, void *priv) {
     uint64_t range = hashtablePosition(parts->table, hash) >> tablePartsIgnored(parts);
-    if (range < parts->frontier || tablePartsIsTouched(parts, range)) return;
+    if (range < parts->frontier) {
+        largeValueTakeBack(parts->value, range, range + 1);
+        return;
+    }
+    if (tablePartsIsTouched(parts, range)) return;
     tablePartsVisit(parts, range, range + 1, fn, priv);
     tablePartsTouch(parts, range);
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* table_parts.h - saves the entries of one hash table in parts, while entries are added, removed and changed.
- * For values whose elements are in a table (large_value.h). On the main thread only.
+ * For values whose elements are in a table (large_value.h). On the main thread only; the snapshot's thread
+ * may read the entries, but not the table.
  *
  * The positions of the table are divided into ranges of about one entry. They mean the same whatever size the
  * table takes meanwhile (hashtableVisit).
  *
- *     ranges    | saved ............ | not visited ................................. |
- *                                    ^ frontier      x    x  x       x
- *                                                    x: saved before a change (a bit in `touched`)
+ *     ranges    | saved | given to the thread | not visited ................................. |
+ *                                             ^ frontier      x    x  x       x
+ *                                                             x: saved before a change (a bit in `touched`)
  *
  * Invariant: in a range that is neither before the frontier nor touched, all entries are those of the start,
  * unchanged. The owner calls tablePartsBefore ahead of each change for that: it passes all entries of the
  * range, so an entry that is added to it is not passed later. Each entry of the start is passed exactly once,
- * and no other one.
+ * or put into a batch for the thread, and no other one. The batch that has a range is taken back, or has been
+ * read, before an entry of the range is changed (largeValueTakeBack).
  *
  * The bits are in chunks that are allocated when they are needed and freed when the frontier has passed them:
  * tablePartsBegin allocates 8 bytes for 32768 ranges. */
@@ -21,16 +23,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "data/forkless/large_value.h"
 #include "data/rdb/rio.h"
 #include "ds/hashtable.h"
 
+typedef size_t tablePartsBytesFn(const void *entry); /* returns how many bytes of data an entry has */
 /* Whether a value of these entries is large: it has many, or the first few have so many bytes that all of
  * them may have LARGE_VALUE_BYTES. Reads only. */
-bool tablePartsIsLarge(const struct hashtable *table,
-                       size_t (*entryBytes)(const struct hashtable *table, const void *entry));
+bool tablePartsIsLarge(const struct hashtable *table, tablePartsBytesFn *entryBytes);
 
 struct tableParts {
     const struct hashtable *table; /* changes with tablePartsMove */
+    struct largeValue *value;      /* the owner of batches */
     unsigned level;                /* there are 2^level ranges */
     unsigned step;                 /* ranges that tablePartsNext visits, at most 64 */
     uint64_t frontier;             /* a range */
@@ -39,7 +43,9 @@ struct tableParts {
 /* Called with an entry that is saved now. It must not change the table. */
 typedef void tablePartsFn(void *priv, void *entry);
 
-void tablePartsBegin(struct tableParts *parts, const struct hashtable *table);
+/* Chooses the length of the value's first batches by the first few entries. */
+void tablePartsBegin(struct tableParts *parts, const struct hashtable *table, struct largeValue *value,
+                     tablePartsBytesFn *entryBytes);
 void tablePartsEnd(struct tableParts *parts); /* frees the bits */
 /* The table's struct is at another address now, with the same contents. */
 static inline void tablePartsMove(struct tableParts *parts, const struct hashtable *table) {
@@ -51,6 +57,9 @@ bool tablePartsNext(struct tableParts *parts, tablePartsFn *fn, void *priv);
 /* Calls tablePartsNext until `w` has some 4 KB more, or the work of a slice is done. Adapts the step to the
  * size of the entries. Returns what tablePartsNext does. */
 bool tablePartsSlice(struct tableParts *parts, const struct rioWriter *w, tablePartsFn *fn, void *priv);
+/* Instead of tablePartsNext: puts the next entries into the batch, without reading them. What does not fit is
+ * passed to fn. Returns what tablePartsNext does. Takes 1 to 3 us. */
+bool tablePartsGive(struct tableParts *parts, struct queueEntries *batch, tablePartsFn *fn, void *priv);
 /* Called before an element with this hash is added, removed or changed. Passes the entries of its range
- * unless they have been passed. O(1). */
+ * unless they have been passed or given; takes them back if they have been given. O(1). */
 void tablePartsBefore(struct tableParts *parts, uint64_t hash, tablePartsFn *fn, void *priv);

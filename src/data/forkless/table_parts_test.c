@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* table_parts_test.c - the entries of a table, saved in parts under random changes, against the entries at
- * the start. With a number as its argument it repeats the run of that seed. */
+ * the start. In some runs a thread reads them. With a number as its argument it repeats the run of that seed,
+ * except for what depends on the thread. */
 #include "data/forkless/table_parts.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "net/ae.h"
 
 #define MAX_IDS 5000
 
@@ -78,6 +82,18 @@ static void tablePartsTestChanges(hashtable *ht, struct tableParts *parts, uint6
         tablePartsTestChange(ht, parts, randomBelow(ids), mixed ? (unsigned)randomBelow(4) : one);
 }
 
+static size_t bytes_of_all;
+static size_t tablePartsTestAllBytes(const void *entry) {
+    (void)entry;
+    return bytes_of_all;
+}
+
+/* Batches of all lengths. */
+static size_t tablePartsTestBytes(const void *entry) {
+    (void)entry;
+    return randomBelow(2) ? 16 : randomBelow(20000);
+}
+
 static void tablePartsTestStart(hashtable *ht, const struct hashtableType *type, uint64_t ids) {
     memset(present, 0, sizeof(present));
     for (uint64_t id = 0; id < MAX_IDS; id++) items[0][id] = items[1][id] = (struct partsItem){.id = id};
@@ -102,13 +118,112 @@ static hashtable *tablePartsTestMove(hashtable *ht, struct tableParts *parts) {
     return now;
 }
 
+/* ---- With a thread ---- */
+
+static struct itemQueue *queue;
+static sds thread_read; /* struct partsRead */
+struct partsRead {
+    uint64_t id;
+    uint32_t version;
+};
+
+/* In either thread. */
+static void tablePartsTestWrite(struct rioWriter *w, const void *entry, const struct queueEntryForm *form) {
+    const struct partsItem *item = entry;
+    struct partsRead read = {.id = item->id, .version = item->version};
+    (void)form;
+    rioWrite(w, &read, sizeof(read));
+}
+
+static void tablePartsTestPause(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static void *tablePartsTestThread(void *arg) {
+    bool cancelled;
+    struct rioWriter w;
+    unsigned turn = 0;
+    (void)arg;
+    zmallocThreadStart();
+    rioWriterInit(&w, rioSinkSds, &thread_read);
+    for (struct queueItem *item; (item = itemQueueNext(queue, &cancelled)); turn++) {
+        struct queueEntries *batch = item->entries;
+        if (turn % 5 == 0) tablePartsTestPause(); /* some batches wait for a while */
+        if (itemQueueClaimEntries(batch)) {
+            for (uint32_t i = 0; i < batch->count; i++) {
+                if (turn % 7 == 0 && i == batch->count / 2) tablePartsTestPause();
+                batch->write(&w, batch->entries[i], &batch->form);
+            }
+            itemQueueDoneEntries(batch, turn % 3 * 20);
+        } else {
+            rioWriteStr(&w, sdsview(batch->bytes));
+        }
+    }
+    rioFlush(&w);
+    rioWriterFree(&w);
+    zmallocThreadExit();
+    return NULL;
+}
+
+static bool tablePartsTestGive(struct tableParts *parts) {
+    struct queueItem *item = itemQueueNewEntries(&parts->value->owner, 0);
+    item->entries->write = tablePartsTestWrite;
+    bool more = tablePartsGive(parts, item->entries, tablePartsTestSave, &saved);
+    if (item->entries->count)
+        itemQueueGiveEntries(queue, item);
+    else
+        zfree(item);
+    return more;
+}
+
+/* Changes go on until the thread has read everything. */
+static void tablePartsTestRunThread(const struct hashtableType *type, uint64_t ids) {
+    pthread_t thread;
+    hashtable ht;
+    struct tableParts parts;
+    struct largeValue value = {.container = &ht};
+    struct rioWriter like = {.version = 0};
+    bool more = true;
+    tablePartsTestStart(&ht, type, ids);
+    queue = itemQueueCreate();
+    thread_read = sdsempty();
+    largeValuesStart(queue, false, &like);
+    tablePartsBegin(&parts, &ht, &value, tablePartsTestBytes);
+    itemQueueHold(queue, true);
+    assert_int_equal(pthread_create(&thread, NULL, tablePartsTestThread, NULL), 0);
+    while (more || value.owner.outstanding) {
+        for (uint64_t n = randomBelow(10); more && n && itemQueueHasRoomForPart(queue, UINT64_MAX); n--)
+            more = tablePartsTestGive(&parts);
+        tablePartsTestChanges(&ht, &parts, ids);
+        assert_null(itemQueueReap(queue));
+    }
+    itemQueueHold(queue, false);
+    itemQueueEnd(queue);
+    pthread_join(thread, NULL);
+    for (size_t i = 0; i < sdslen(thread_read); i += sizeof(struct partsRead)) {
+        struct partsRead read;
+        memcpy(&read, thread_read + i, sizeof(read));
+        assert_int_equal(saved[read.id].version, read.version);
+        saved[read.id].passed++;
+    }
+    for (uint64_t id = 0; id < ids; id++) assert_int_equal(saved[id].passed, saved[id].expected);
+    largeValuesStop();
+    itemQueueFree(queue);
+    sdsfree(thread_read);
+    tablePartsEnd(&parts);
+    hashtableDestroy(&ht);
+}
+
+/* ---- All runs ---- */
+
 static void tablePartsTestRun(const struct hashtableType *type, uint64_t ids) {
     hashtable *ht = zmalloc(sizeof(*ht));
     struct tableParts parts;
+    struct largeValue value = {.owner.ranges = 0};
     bool more = true, cancel = randomBelow(10) == 0;
     uint64_t every = 1 + randomBelow(8); /* how many times changes come for one step */
     tablePartsTestStart(ht, type, ids);
-    tablePartsBegin(&parts, ht);
+    tablePartsBegin(&parts, ht, &value, tablePartsTestBytes);
     while (more) {
         if (cancel && randomBelow(10) == 0) break;
         if (randomBelow(20) == 0) ht = tablePartsTestMove(ht, &parts);
@@ -136,6 +251,34 @@ static void testModel(void **state) {
         tablePartsTestRun(&types[i % 2], 1 + randomBelow(randomBelow(3) ? MAX_IDS : 100));
 }
 
+/* The first batches have about 8 KB, and one range at least. */
+static void testFirstBatches(void **state) {
+    (void)state;
+    static const struct {
+        size_t bytes;
+        unsigned ranges;
+    } cases[] = {{1, 256}, {16, 256}, {1000, 16}, {100000, 1}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct largeValue value = {.owner.ranges = 0};
+        struct tableParts parts;
+        hashtable ht;
+        tablePartsTestStart(&ht, &types[0], 100);
+        bytes_of_all = cases[i].bytes;
+        tablePartsBegin(&parts, &ht, &value, tablePartsTestAllBytes);
+        assert_int_equal(value.owner.ranges, cases[i].ranges);
+        tablePartsEnd(&parts);
+        hashtableDestroy(&ht);
+    }
+}
+
+static void testBesideAThread(void **state) {
+    (void)state;
+    server_el = aeCreate(64);
+    for (uint64_t i = 0; i < 20 + modelShare(1000); i++)
+        tablePartsTestRunThread(&types[i % 2], 1 + randomBelow(randomBelow(3) ? MAX_IDS : 100));
+    aeDelete(server_el);
+}
+
 static int tablePartsTestSmallSegments(void **state) {
     (void)state;
     hashtableSetSegmentUnit(1);
@@ -147,7 +290,8 @@ int main(int argc, char **argv) {
     if (!seed) seed = randomU64() >> 32 | 1;
     printf("seed %llu\n", (unsigned long long)seed);
     randomSeed(seed);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(testModel)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(testModel), cmocka_unit_test(testBesideAThread),
+                                       cmocka_unit_test(testFirstBatches)};
     int failed = cmocka_run_group_tests_name("segments as they are", tests, NULL, NULL);
     return failed +
            cmocka_run_group_tests_name("segments of 5 buckets", tests, tablePartsTestSmallSegments, NULL);

@@ -16,9 +16,8 @@
 struct hashParts {
     struct tableParts table;
     struct largeValue *value;
-    uint8_t rdb_type;
-    int64_t first_ms; /* in Redis's format */
-    unsigned count;   /* fields that wait for their command */
+    struct queueEntryForm form; /* rdb_type; first_ms: in Redis's format */
+    unsigned count;             /* fields that wait for their command */
     const struct hashEntry *fields[REWRITE_ITEMS_PER_COMMAND];
 };
 
@@ -42,21 +41,33 @@ static void hashPartsSaveAsCommand(struct hashParts *p, const struct hashEntry *
     if (p->count == REWRITE_ITEMS_PER_COMMAND) hashPartsWriteCommand(p);
 }
 
-static void hashPartsSave(void *priv, void *entry) {
-    struct hashParts *p = priv;
-    struct rioWriter *w = largeValueWriter(p->value);
+static void hashPartsRead(struct hashItem *item, const struct hashEntry *e) {
+    item->field.s = hashEntryField(e);
+    item->value.s = hashEntryValue(e);
+    item->expire_ms = hashEntryExpire(e);
+}
+
+/* In either thread. An entry's position in the heap, which changes with other entries, is not read. */
+static void hashPartsWrite(struct rioWriter *w, const void *entry, const struct queueEntryForm *form) {
     struct hashItem item;
-    item.field.s = hashEntryField(entry);
-    item.value.s = hashEntryValue(entry);
-    item.expire_ms = hashEntryExpire(entry);
-    if (p->value->commands) {
-        hashPartsSaveAsCommand(p, entry, &item);
-    } else if (p->rdb_type == RDB_TYPE_REDIS_HASH_EXPIRING) {
-        hashRdbWriteForRedis(w, p->first_ms, &item);
+    hashPartsRead(&item, entry);
+    if (form->rdb_type == RDB_TYPE_REDIS_HASH_EXPIRING) {
+        hashRdbWriteForRedis(w, form->first_ms, &item);
     } else {
         rdbWriteString(w, item.field.s);
         rdbWriteString(w, item.value.s);
-        if (p->rdb_type == RDB_TYPE_HASH_EXPIRING) rdbWriteInt64(w, item.expire_ms);
+        if (form->rdb_type == RDB_TYPE_HASH_EXPIRING) rdbWriteInt64(w, item.expire_ms);
+    }
+}
+
+static void hashPartsSave(void *priv, void *entry) {
+    struct hashParts *p = priv;
+    if (p->value->commands) {
+        struct hashItem item;
+        hashPartsRead(&item, entry);
+        hashPartsSaveAsCommand(p, entry, &item);
+    } else {
+        hashPartsWrite(largeValueWriter(p->value), entry, &p->form);
     }
 }
 
@@ -75,8 +86,7 @@ void hashPartsBefore(struct largeValue *v, uint64_t hash) {
 
 /* ---- Hooks ---- */
 
-static size_t hashPartsFieldBytes(const struct hashtable *table, const void *entry) {
-    (void)table;
+static size_t hashPartsFieldBytes(const void *entry) {
     return hashEntryField(entry).len + hashEntryValue(entry).len;
 }
 
@@ -91,12 +101,12 @@ static void hashPartsBegin(struct largeValue *v, const struct object *o) {
     hashOpen(&h, o);
     p->value = v;
     p->count = 0;
-    p->rdb_type = hashRdbType(o, w->version);
-    tablePartsBegin(&p->table, hashTable(&h));
+    p->form = (struct queueEntryForm){.rdb_type = hashRdbType(o, w->version)};
+    tablePartsBegin(&p->table, hashTable(&h), v, hashPartsFieldBytes);
     if (v->commands) return;
-    if (p->rdb_type == RDB_TYPE_REDIS_HASH_EXPIRING) {
-        p->first_ms = hashRdbRedisExpiry(hashEntryExpire(hashHeapFirst(&hashExpiring(&h)->due)));
-        rdbWriteInt64(w, p->first_ms);
+    if (p->form.rdb_type == RDB_TYPE_REDIS_HASH_EXPIRING) {
+        p->form.first_ms = hashRdbRedisExpiry(hashEntryExpire(hashHeapFirst(&hashExpiring(&h)->due)));
+        rdbWriteInt64(w, p->form.first_ms);
     }
     rdbWriteLen(w, hashSize(&h));
 }
@@ -108,6 +118,13 @@ static bool hashPartsNext(struct largeValue *v) {
     return more;
 }
 
+static bool hashPartsGive(struct largeValue *v, struct queueEntries *batch) {
+    struct hashParts *p = hashPartsState(v);
+    batch->write = hashPartsWrite;
+    batch->form = p->form;
+    return tablePartsGive(&p->table, batch, hashPartsSave, p);
+}
+
 static void hashPartsEnd(struct largeValue *v, bool complete) {
     struct hashParts *p = v->state;
     (void)complete;
@@ -116,7 +133,10 @@ static void hashPartsEnd(struct largeValue *v, bool complete) {
 }
 
 const struct valueParts *hashParts(const struct object *o) {
-    static const struct valueParts parts = {hashPartsIsLarge, hashPartsBegin, hashPartsNext, hashPartsEnd,
-                                            NULL};
+    static const struct valueParts parts = {.isLarge = hashPartsIsLarge,
+                                            .begin = hashPartsBegin,
+                                            .next = hashPartsNext,
+                                            .give = hashPartsGive,
+                                            .end = hashPartsEnd};
     return o->encoding >= HASH_TABLE ? &parts : NULL;
 }

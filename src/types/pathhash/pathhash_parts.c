@@ -132,8 +132,10 @@ static void pathHashPartsEnd(struct largeValue *v, bool complete) {
 }
 
 const struct valueParts *pathHashPartsOf(const struct object *o) {
-    static const struct valueParts parts = {pathHashPartsIsLarge, pathHashPartsBegin, pathHashPartsNext,
-                                            pathHashPartsEnd, NULL};
+    static const struct valueParts parts = {.isLarge = pathHashPartsIsLarge,
+                                            .begin = pathHashPartsBegin,
+                                            .next = pathHashPartsNext,
+                                            .end = pathHashPartsEnd};
     (void)o;
     return &parts;
 }

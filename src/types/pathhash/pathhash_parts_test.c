@@ -173,7 +173,7 @@ static void pathTestRun(bool commands) {
     if (!pathHashCount(pathHashOpen(object))) pathTestSet(pathHashOpen(object), STR("x"), 1);
     pathTestInitWriter(&like, &none);
     sds expected = pathTestDescribe(object, commands);
-    largeValuesStart(commands, &like);
+    largeValuesStart(NULL, commands, &like);
     largeValueRegister(0, object);
     struct largeValue *v = largeValueFind(objectPtr(object));
     if (pathTestSteps(v)) {

@@ -26,7 +26,7 @@ static int64_t max_intset_entries, max_listpack_entries, max_listpack_value;
 
 /* ---- Members of the hash table ---- */
 
-static struct str setMemberText(const void *entry) {
+struct str setMemberText(const void *entry) {
     const unsigned char *p = entry;
     if (*p < LONG_MEMBER) return strN((const char *)p + 1, *p);
     uint32_t len;

@@ -17,23 +17,25 @@ struct setParts {
     const void *members[REWRITE_ITEMS_PER_COMMAND];
 };
 
-static struct str setPartsMember(const struct setParts *p, const void *entry) {
-    return p->table.table->type->entryKey(entry);
-}
-
 static void setPartsWriteCommand(struct setParts *p) {
     struct rioWriter *w = largeValueWriter(p->value);
     if (!p->count) return;
     rewriteCommand(w, 2 + (int64_t)p->count);
     rewriteArgs(w, STR("SADD"), p->value->key);
-    for (unsigned i = 0; i < p->count; i++) rewriteArg(w, setPartsMember(p, p->members[i]));
+    for (unsigned i = 0; i < p->count; i++) rewriteArg(w, setMemberText(p->members[i]));
     p->count = 0;
+}
+
+/* In either thread. */
+static void setPartsWrite(struct rioWriter *w, const void *entry, const struct queueEntryForm *form) {
+    (void)form;
+    rdbWriteString(w, setMemberText(entry));
 }
 
 static void setPartsSave(void *priv, void *entry) {
     struct setParts *p = priv;
     if (!p->value->commands) {
-        rdbWriteString(largeValueWriter(p->value), setPartsMember(p, entry));
+        setPartsWrite(largeValueWriter(p->value), entry, NULL);
         return;
     }
     p->members[p->count++] = entry;
@@ -48,8 +50,8 @@ void setPartsBefore(struct largeValue *v, uint64_t hash) {
 
 /* ---- Hooks ---- */
 
-static size_t setPartsMemberBytes(const struct hashtable *table, const void *entry) {
-    return table->type->entryKey(entry).len;
+static size_t setPartsMemberBytes(const void *entry) {
+    return setMemberText(entry).len;
 }
 
 static bool setPartsIsLarge(const struct object *o) {
@@ -60,7 +62,7 @@ static void setPartsBegin(struct largeValue *v, const struct object *o) {
     struct setParts *p = v->state = zmalloc(sizeof *p);
     p->value = v;
     p->count = 0;
-    tablePartsBegin(&p->table, objectPtr(o));
+    tablePartsBegin(&p->table, objectPtr(o), v, setPartsMemberBytes);
     if (!v->commands) rdbWriteLen(largeValueWriter(v), setSize(setOpen(o)));
 }
 
@@ -71,6 +73,12 @@ static bool setPartsNext(struct largeValue *v) {
     return more;
 }
 
+static bool setPartsGive(struct largeValue *v, struct queueEntries *batch) {
+    struct setParts *p = v->state;
+    batch->write = setPartsWrite;
+    return tablePartsGive(&p->table, batch, setPartsSave, p);
+}
+
 static void setPartsEnd(struct largeValue *v, bool complete) {
     struct setParts *p = v->state;
     (void)complete;
@@ -79,6 +87,10 @@ static void setPartsEnd(struct largeValue *v, bool complete) {
 }
 
 const struct valueParts *setParts(const struct object *o) {
-    static const struct valueParts parts = {setPartsIsLarge, setPartsBegin, setPartsNext, setPartsEnd, NULL};
+    static const struct valueParts parts = {.isLarge = setPartsIsLarge,
+                                            .begin = setPartsBegin,
+                                            .next = setPartsNext,
+                                            .give = setPartsGive,
+                                            .end = setPartsEnd};
     return o->encoding == SET_HASHTABLE ? &parts : NULL;
 }

@@ -6,6 +6,7 @@
 #include "data/forkless/large_value.h"
 #include "ds/hashtable.h"
 
+struct str setMemberText(const void *entry);               /* of an entry of a table */
 const struct valueParts *setParts(const struct object *o); /* the hook `parts` */
 void setPartsBefore(struct largeValue *v, uint64_t hash);
 /* Called before a member with this hash is added or removed. */

@@ -296,8 +296,11 @@ static size_t streamPartsKeptBytes(const struct largeValue *v) {
 }
 
 const struct valueParts *streamPartsOf(const struct object *o) {
-    static const struct valueParts parts = {streamPartsIsLarge, streamPartsBegin, streamPartsNext,
-                                            streamPartsEnd, streamPartsKeptBytes};
+    static const struct valueParts parts = {.isLarge = streamPartsIsLarge,
+                                            .begin = streamPartsBegin,
+                                            .next = streamPartsNext,
+                                            .end = streamPartsEnd,
+                                            .keptBytes = streamPartsKeptBytes};
     (void)o;
     return &parts;
 }

@@ -264,7 +264,7 @@ static void partsTestRun(bool commands) {
     partsTestMakeStream();
     partsTestInitWriter(&like, &none);
     sds expected = partsTestExpected(commands);
-    largeValuesStart(commands, &like);
+    largeValuesStart(NULL, commands, &like);
     largeValueRegister(0, object);
     struct largeValue *v = largeValueFind(objectPtr(object));
     assert_non_null(v);

@@ -99,6 +99,13 @@ static const struct valueParts btreeParts = {.isLarge = zsetPartsIsLarge,
 
 /* ---- The skiplist ---- */
 
+/* In either thread. Of a node's links only the word with its height is read (zskiplist.c). */
+static void zsetPartsWriteNode(struct rioWriter *w, const void *node, const struct queueEntryForm *form) {
+    (void)form;
+    rdbWriteString(w, zslGetNodeElement(node));
+    rdbWriteDouble(w, zslGetNodeScore(node));
+}
+
 static void zsetPartsPassNode(void *priv, void *node) {
     struct zsetPartsState *s = priv;
     zsetPartsWrite(s, largeValueWriter(s->v), zslGetNodeElement(node), zslGetNodeScore(node));
@@ -109,9 +116,13 @@ void zsetPartsSave(struct largeValue *v, uint64_t hash) {
     tablePartsBefore(&s->table, hash, zsetPartsPassNode, s);
 }
 
+static size_t zsetPartsNodeBytes(const void *node) {
+    return zslGetNodeElement(node).len + sizeof(double);
+}
+
 static void zsetPartsSkiplistBegin(struct largeValue *v, const struct object *o) {
     struct zsetPartsState *s = zsetPartsBegin(v, o);
-    tablePartsBegin(&s->table, zsetTable(zsetOpen(o)));
+    tablePartsBegin(&s->table, zsetTable(zsetOpen(o)), v, zsetPartsNodeBytes);
 }
 
 static bool zsetPartsSkiplistStep(struct zsetPartsState *s) {
@@ -119,6 +130,12 @@ static bool zsetPartsSkiplistStep(struct zsetPartsState *s) {
 }
 static bool zsetPartsSkiplistNext(struct largeValue *v) {
     return zsetPartsNext(v, zsetPartsSkiplistStep);
+}
+
+static bool zsetPartsSkiplistGive(struct largeValue *v, struct queueEntries *batch) {
+    struct zsetPartsState *s = v->state;
+    batch->write = zsetPartsWriteNode;
+    return tablePartsGive(&s->table, batch, zsetPartsPassNode, s);
 }
 
 static void zsetPartsSkiplistEnd(struct largeValue *v, bool complete) {
@@ -131,6 +148,7 @@ static void zsetPartsSkiplistEnd(struct largeValue *v, bool complete) {
 static const struct valueParts skiplistParts = {.isLarge = zsetPartsIsLarge,
                                                 .begin = zsetPartsSkiplistBegin,
                                                 .next = zsetPartsSkiplistNext,
+                                                .give = zsetPartsSkiplistGive,
                                                 .end = zsetPartsSkiplistEnd};
 
 const struct valueParts *zsetParts(const struct object *o) {

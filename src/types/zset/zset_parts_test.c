@@ -178,7 +178,7 @@ static bool zsetPartsTestSteps(struct largeValue *v) {
 static void zsetPartsTestSnapshot(bool commands) {
     struct rioWriter like = {.version = RDB_VERSION_OWN};
     struct zsetRef z = zsetOpen(object), wanted = {z.index->copy(z.ptr), z.index};
-    largeValuesStart(commands, &like);
+    largeValuesStart(NULL, commands, &like);
     largeValueRegister(0, object);
     struct largeValue *v = largeValueFind(objectPtr(object));
     assert_non_null(v);
@@ -205,6 +205,86 @@ static void testZsetParts(void **state) {
     }
 }
 
+/* Appends what the thread of a snapshot writes of the next value in the queue. */
+static sds zsetPartsTestRead(struct itemQueue *queue) {
+    sds bytes = sdsempty();
+    struct rioWriter w;
+    bool cancelled, last = false;
+    rioWriterInit(&w, rioSinkSds, &bytes);
+    while (!last) {
+        struct queueItem *item = itemQueueNext(queue, &cancelled);
+        struct queueEntries *batch = item->entries;
+        if (!batch) {
+            rioWriteStr(&w, sdsview(item->bytes));
+            last = item->bytes_keys;
+        } else if (itemQueueClaimEntries(batch)) {
+            for (uint32_t i = 0; i < batch->count; i++) batch->write(&w, batch->entries[i], &batch->form);
+            itemQueueDoneEntries(batch, 20);
+        } else {
+            rioWriteStr(&w, sdsview(batch->bytes));
+        }
+    }
+    rioFlush(&w);
+    rioWriterFree(&w);
+    return bytes;
+}
+
+static void zsetPartsTestExpectRead(struct itemQueue *queue, struct zsetRef wanted) {
+    struct zsetRef written;
+    sds bytes = zsetPartsTestRead(queue);
+    zsetPartsTestLoad(bytes, &written);
+    zsetPartsTestExpectEqual(written, wanted);
+    zsetFree(written);
+    sdsfree(bytes);
+}
+
+/* The thread has all elements of a skiplist, and all bytes of a tree: the tree is not registered any more,
+ * and the skiplist is until the thread has read it. `finish`: it is taken back as a whole. `remove`: its key
+ * goes. Else it is changed, or stays as it is. */
+static void zsetPartsTestGiven(bool finish, bool remove, bool change) {
+    struct rioWriter like = {.version = RDB_VERSION_OWN};
+    struct itemQueue *queue = itemQueueCreate();
+    zsetPartsTestMake(&zsetBtree);
+    struct object *tree = object;
+    zsetPartsTestMake(&zsetSkiplist);
+    struct zsetRef z = zsetOpen(object), t = zsetOpen(tree), wanted = {z.index->copy(z.ptr), z.index};
+    largeValuesStart(queue, false, &like);
+    largeValueRegister(0, object);
+    largeValueRegister(0, tree);
+    assert_false(largeValuesStep(INT64_MAX, UINT64_MAX));
+    struct largeValue *v = largeValueFind(z.ptr);
+    assert_true(v && v->given && v->owner.outstanding > 1);
+    assert_null(largeValueFind(t.ptr));
+    if (finish) {
+        largeValueFinish(z.ptr);
+        assert_null(largeValueFind(z.ptr));
+    }
+    for (int i = 0; change && i < 1000; i++) zsetPartsTestChange();
+    if (remove) zsetPartsTestFree();
+    assert_int_equal(large_value_count, 1);
+    assert_false(largeValuesStep(INT64_MAX, UINT64_MAX));
+    assert_int_equal(large_value_count, 1);
+    itemQueueEnd(queue);
+    zsetPartsTestExpectRead(queue, wanted);
+    zsetPartsTestExpectRead(queue, t);
+    bool cancelled;
+    assert_null(itemQueueNext(queue, &cancelled));
+    assert_null(itemQueueReap(queue));
+    assert_false(largeValuesStep(INT64_MAX, UINT64_MAX));
+    assert_int_equal(large_value_count, 0);
+    largeValuesStop();
+    itemQueueFree(queue);
+    zsetFree(wanted);
+    zsetPartsTestFree();
+    object = tree;
+    zsetPartsTestFree();
+}
+
+static void testGivenZsets(void **state) {
+    (void)state;
+    for (unsigned bits = 0; bits < 8; bits++) zsetPartsTestGiven(bits & 1, bits & 2, bits & 4);
+}
+
 static void testLargeZsets(void **state) {
     (void)state;
     for (int encoding = 0; encoding < ZSET_ENCODINGS; encoding++) {
@@ -222,8 +302,8 @@ static void testLargeZsets(void **state) {
 }
 
 int main(int argc, char **argv) {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(testZsetParts),
-                                              cmocka_unit_test(testLargeZsets)};
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testZsetParts), cmocka_unit_test(testGivenZsets), cmocka_unit_test(testLargeZsets)};
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : randomU64();
     printf("zset_parts_test %llu\n", (unsigned long long)seed);
     randomSeed(seed);

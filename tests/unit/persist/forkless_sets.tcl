@@ -205,6 +205,69 @@ tags {external:skip needs:debug slow} {
                 }
             }
 
+            # All have been given to the thread, which waits when it has written the first one.
+            foreach {what fill change} {
+                sets {SADD} {
+                    for {set i 1} {$i < 500} {incr i 5} {
+                        r srem $key element-of-a-large-value:$i
+                        r sadd $key new:$i
+                    }
+                    r spop $key 3
+                }
+                hashes {HSET value-that-is-long-enough} {
+                    for {set i 1} {$i < 500} {incr i 5} {
+                        r hset $key element-of-a-large-value:$i other new:$i value
+                        r hdel $key element-of-a-large-value:[expr {$i + 1}]
+                    }
+                    r hpexpire $key 10000000 fields 1 element-of-a-large-value:1000
+                }
+                {sorted sets} {ZADD 1.5} {
+                    for {set i 1} {$i < 500} {incr i 5} {
+                        r zincrby $key 1 element-of-a-large-value:$i
+                        r zrem $key element-of-a-large-value:[expr {$i + 1}]
+                        r zadd $key 1 new:$i
+                    }
+                    r zpopmin $key 20
+                }
+            } {
+                foreach removed {0 1} {
+                    test "forkless $name: $what are [lindex {changed removed} $removed] while the thread has their elements" {
+                        r flushall
+                        r eval {
+                            for i = 1, 2100 do
+                                for _, key in ipairs(KEYS) do
+                                    local name = 'element-of-a-large-value:' .. i
+                                    if ARGV[1] == 'SADD' then redis.call('SADD', key, name)
+                                    elseif ARGV[1] == 'HSET' then redis.call('HSET', key, name, ARGV[2])
+                                    else redis.call('ZADD', key, ARGV[2] + i, name) end
+                                end
+                            end
+                        } 3 a b c {*}$fill
+                        # Some of these are written by the main thread meanwhile.
+                        foreach key {list1 list2} { r rpush $key {*}[numbers 1 3000] }
+                        check_snapshot $what {
+                            wait_for_condition 200 20 {[string match "*dbentries_processed:1\r*" [r info debug]]} else {
+                                fail "no value has been written"
+                            }
+                            foreach key {a b c} {
+                                eval $change
+                                if {$removed} { r unlink $key }
+                            }
+                            foreach key {list1 list2} {
+                                r lpush $key first
+                                r lset $key 1500 x
+                            }
+                            # The memory of what was freed is used for something else.
+                            foreach key {s1 s2} { r eval $fill_set 1 $key 20000 }
+                            r eval {
+                                for i = 1, 10000 do redis.call('HSET', KEYS[1], 'some-field:' .. i, 'short-value') end
+                                for i = 1, 10000 do redis.call('ZADD', KEYS[2], -i, 'member-of-a-sorted-set:' .. i) end
+                            } 2 h z
+                        }
+                    }
+                }
+            }
+
             test "forkless $name: members that are long make a value large, too" {
                 r flushall
                 r debug populate 20 small
