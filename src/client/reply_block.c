@@ -79,6 +79,15 @@ struct replyBlock *replyBlockNew(size_t room) {
     return b;
 }
 
+void replyPoolExchange(struct replyBlock **blocks, int *count) {
+    struct replyBlock *before = pool;
+    int before_count = pool_size;
+    pool = *blocks;
+    pool_size = *count;
+    *blocks = before;
+    *count = before_count;
+}
+
 void replyPoolTrim(void) {
     for (int spare = pool_least; spare > 0 && pool_size > POOL_IDLE; spare--) zfree(replyBlockTakeFromPool());
     pool_least = pool_size;

@@ -62,4 +62,6 @@ static inline bool replyBlockIsPlain(const struct replyBlock *b) {
     return !b->shared;
 }
 void replyBlockFreePlain(struct replyBlock *b);
+/* Exchanges this thread's pool for another list of blocks of the standard size, of which there are *count. */
+void replyPoolExchange(struct replyBlock **blocks, int *count);
 void replyPoolTrim(void); /* frees pooled blocks that were not needed since the last call */

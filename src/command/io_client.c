@@ -275,14 +275,14 @@ static void ioClientResumeReading(struct ioClient *p) {
 
 /* ---- Reads ---- */
 
-static struct replyBlock *ioClientTakeBlock(struct ioClientThread *pt) {
-    struct replyBlock *b = pt->spares;
-    if (!b) return replyBlockNew(REPLY_BLOCK_ROOM);
-    pt->spares = b->next;
-    if (--pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
-    b->next = NULL;
-    b->used = 0;
-    return b;
+/* Lends the spare blocks to the thread's pool, from which replies take theirs. */
+static void ioClientLendSpares(struct ioClientThread *pt) {
+    replyPoolExchange(&pt->spares, &pt->spare_count);
+}
+
+static void ioClientTakeSparesBack(struct ioClientThread *pt) {
+    replyPoolExchange(&pt->spares, &pt->spare_count);
+    if (pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
 }
 
 static int ioClientEndOfSlice(const struct ioInput *in) {
@@ -316,7 +316,7 @@ static void ioClientPassOutput(struct ioClientThread *pt, struct ioClient *p) {
     size_t bytes;
     struct replyBlock *blocks = parallelReadTakeOutput(pt->reader, p->client, &bytes);
     if (!bytes) {
-        ioClientBlockSent(pt, blocks);
+        replyBlocksFree(blocks);
         return;
     }
     p->given += bytes;
@@ -329,7 +329,7 @@ static void ioClientPassOutput(struct ioClientThread *pt, struct ioClient *p) {
 static bool ioClientRunInput(struct ioClientThread *pt, struct ioClient *p, struct ioInput *in) {
     struct client *c = p->client;
     if (!c || p->recall_requested || !parallelReadFits(c)) return false;
-    c->out.head = c->out.tail = ioClientTakeBlock(pt);
+    c->out.head = c->out.tail = replyBlockNew(REPLY_BLOCK_ROOM);
     c->out.mem = sizeof *c->out.head + c->out.head->cap;
     if (in->read) parallelReadNoteInput(pt->reader, c, in->read);
     io_client_counts[p->thread_number].reads++;
@@ -362,9 +362,11 @@ static void ioClientRunReads(struct ioClientThread *pt) {
     memcpy(batch, pt->reads, (size_t)count * sizeof *batch);
     pt->read_count = 0;
     bool reads = parallelReadBegin(pt->reader);
+    ioClientLendSpares(pt);
     for (; run < count && reads; reads = parallelReadGoOn(pt->reader))
         run += ioClientRunSome(pt, batch + run, count - run);
     if (reads) parallelReadEnd(pt->reader);
+    ioClientTakeSparesBack(pt);
     pt->reading = true;
     for (int i = 0; i < count; i++) {
         if (i < run && batch[i].done) {
