@@ -365,8 +365,8 @@ start_server $fragmented {
         regexp {cpu=(\d+)%} [lindex [log_lines] $at] - cpu
         assert_morethan $cpu 29
         config_set activedefrag no
-        wait_for_condition 500 20 {[s active_defrag_running] == 0} else { fail "does not stop" }
-        assert_equal 0 [s current_active_defrag_time]
+        # Between two passes the cron is what notices that it is switched off.
+        wait_for_condition 500 20 {[s active_defrag_running] + [s current_active_defrag_time] == 0} else { fail "does not stop" }
     }
 
     test {defrag: a slice that takes long is an event of the latency monitor} {
