@@ -62,6 +62,7 @@ static inline bool replyBlockIsPlain(const struct replyBlock *b) {
     return !b->shared;
 }
 void replyBlockFreePlain(struct replyBlock *b);
-/* Exchanges this thread's pool for another list of blocks of the standard size, of which there are *count. */
+/* For a reader (base/read_phase.h): exchanges its pool for another list of blocks of the standard size, of
+ * which there are *count. */
 void replyPoolExchange(struct replyBlock **blocks, int *count);
-void replyPoolTrim(void); /* frees pooled blocks that were not needed since the last call */
+void replyPoolTrim(void); /* the writer's: frees pooled blocks that were not needed since the last call */
