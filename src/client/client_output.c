@@ -45,6 +45,7 @@ static struct outputLimit limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
 static const struct outputLimit default_limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
 static const char *const class_names[CLIENT_CLASSES] = {"normal", "slave", "pubsub"};
 bool (*client_soft_excuse)(const struct client *c);
+bool client_output_limited;
 static size_t over_soft; /* clients whose output is above the soft limit */
 
 /* ---- Limits ---- */
@@ -100,6 +101,11 @@ static bool clientOverLimit(struct client *c, size_t pending) {
 }
 
 static __attribute__((noinline)) void clientOutputCheckLimits(struct client *c, size_t pending) {
+    if (read_context.reads) {
+        if (client_output_limited && (pending > OUTPUT_FREE || clientOutputSoftSince(c)))
+            clientRefusesRead(c);
+        return;
+    }
     if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !clientOverLimit(c, pending)) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_WARNING, "Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
@@ -158,6 +164,7 @@ static bool clientOutputSetLimits(const struct configDirective *d, int argc, con
         }
     }
     memcpy(limits, now, sizeof limits);
+    client_output_limited = limits[CLIENT_CLASS_NORMAL].hard || limits[CLIENT_CLASS_NORMAL].soft;
     return true;
 }
 
