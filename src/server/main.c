@@ -303,15 +303,16 @@ static inline void mainEndTurns(struct aeEventLoop *el) {
     }
 }
 
-static inline void mainGoToSleep(struct aeEventLoop *el) {
+/* complete: all changes are in the append-only file. */
+static inline void mainGoToSleep(struct aeEventLoop *el, bool complete) {
     aeSetDontWait(el, turnPending() || connHasPending(el) || !ioMainSleeps());
     serverInfoSleep();
-    parallelReadsOpen(); /* last: threads may count what they do from now on */
+    if (complete) parallelReadsOpen(); /* last: threads may count what they do from now on */
 }
 
 static void mainBeforeSleep(struct aeEventLoop *el) {
     mainEndTurns(el);
-    mainGoToSleep(el);
+    mainGoToSleep(el, true);
 }
 
 static void mainAfterEvents(struct aeEventLoop *el) {
@@ -331,8 +332,9 @@ static void mainAfterSleep(struct aeEventLoop *el) {
 static void mainBeforeSleepWithModules(struct aeEventLoop *el) {
     moduleRunPostedCalls();
     mainEndTurns(el);
+    uint64_t dirty = dbstats.dirty;
     serverEvent(SERVER_LOOP, EVENT_STARTED, NULL);
-    mainGoToSleep(el);
+    mainGoToSleep(el, dbstats.dirty == dirty);
 }
 
 static void mainAfterSleepWithModules(struct aeEventLoop *el) {
