@@ -232,9 +232,12 @@ static bool ioClientKeepForReading(struct ioClient *p, struct ioInput *in) {
 
 static void ioClientConsumeBytes(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
     if (ioReaderParse(&p->reader, in, dst, n)) {
-        if (!ioClientKeepForReading(p, in)) ioClientPostInput(p, in);
+        /* The main thread counts parts when it receives them, so what ends them has to come after. */
+        if (p->in_parts || !ioClientKeepForReading(p, in)) ioClientPostInput(p, in);
+        p->in_parts = false;
         return;
     }
+    p->in_parts = true;
     ioThreadPost(p->thread, (struct ioMessage){
                                 .what = IO_CLIENT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
     ioClientRecycleInput(ioClientStateOf(p), in);
