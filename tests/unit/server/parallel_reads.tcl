@@ -115,6 +115,9 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         }
         r hello 2
         assert_equal {} [lmap name $on_main_thread_names { if {$name in [readonly_names [r command]]} continue; set name }]
+        set page [file join $::support .. .. docs contributing design parallel-reads.md]
+        if {![file exists $page]} return ;# the tree of tests/mutants has none
+        foreach name $on_main_thread_names { assert_match "*`[string toupper $name]`*" [read_file $page] }
     }
 
     test {reads of streams: blocking ones wait, and are answered as on the main thread} {
@@ -165,6 +168,22 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         }
         r config set client-output-buffer-limit {normal 0 0 0}
         r del long
+    }
+
+    test {client-output-buffer-limit holds for a reply that is shorter than a block} {
+        lassign [offloaded_client] c id
+        $c write [string repeat [request getrange big 0 7999] 3000] ;# more than sockets take
+        wait_for_condition 50 100 {[regexp { tot-cmds=(\d+)} [r client list id $id] -> commands] && $commands > 3000} else { fail "not answered" }
+        r config set client-output-buffer-limit {normal 100000 0 0}
+        set before [s client_output_buffer_limit_disconnections]
+        # One at a time: a block that is added to a reply would be looked at. Nothing else asks the main thread for anything.
+        for {set i 0} {$i < 5} {incr i} {
+            catch { $c write [request getrange big 0 7999] }
+            after 60
+        }
+        assert_equal 1 [expr {[s client_output_buffer_limit_disconnections] - $before}]
+        $c close
+        r config set client-output-buffer-limit {normal 0 0 0}
     }
 
     test {writes, and reads behind them in a pipeline, are answered in order} {
