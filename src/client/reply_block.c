@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
+#include "client/reply_gate.h"
 
 #define POOL_MAX  4096 /* 64 MiB */
 #define POOL_IDLE 256  /* this many are kept, used or not */
@@ -110,6 +111,7 @@ void replyBlockFree(struct replyBlock *b) {
         pool = b;
         pool_size++;
     } else {
+        if (!b->cap) replyGateForgetHold(b);
         zfree(b);
     }
 }
@@ -122,6 +124,10 @@ void replyBlockFreePlain(struct replyBlock *b) {
 int replyBlocksPieces(const struct replyBlock *b, size_t sent, struct iovec *iov, int room) {
     int count = 0;
     for (; b && count < room; b = b->next) {
+        if (__builtin_expect(!b->used, 0)) {
+            if (!b->cap && replyGateIsClosed(b)) break;
+            continue;
+        }
         iov[count].iov_base = b->buf + sent;
         iov[count++].iov_len = b->used - sent;
         sent = 0;

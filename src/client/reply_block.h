@@ -7,6 +7,8 @@
  *     a message:     [refs len bytes | room .......]               bytes points at `room`
  *     a value:       [refs len bytes] -> sds                       so a key's text need not be copied
  *
+ *     a hold:        [next used=0 cap=0 | struct replyHold]        reply_gate.h; no bytes
+ *
  * Invariant: used <= cap, and bytes with more than one reference are only read. */
 #pragma once
 
@@ -54,7 +56,8 @@ struct replyBlock *replyBlockOf(size_t cap);   /* with cap bytes */
 struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t len);
 void replyBlockFree(struct replyBlock *b);
 void replyBlocksFree(struct replyBlock *first); /* frees the whole chain; NULL is fine */
-/* Fills iov with the first pieces of a chain, without `sent` bytes of the first block. Returns how many. */
+/* Fills iov with the first pieces of a chain up to a closed hold, without `sent` bytes of the first block.
+ * Returns how many. */
 int replyBlocksPieces(const struct replyBlock *first, size_t sent, struct iovec *iov, int room);
 
 /* Any thread may free a plain block, whose bytes are not shared. All else is for the main thread only. */

@@ -9,6 +9,7 @@
 #include "base/zmalloc.h"
 #include "client/client_output.h"
 #include "client/reply_block.h"
+#include "client/reply_gate.h"
 #include "command/admission.h"
 #include "command/call.h"
 #include "command/command.h"
@@ -93,10 +94,11 @@ static void parallelReadCount(struct parallelReader *pr, struct serverCommand *c
 
 /* ---- The main thread ---- */
 
-/* Whether nothing in the server has to see each request, or to order it among others. (maxmemory-clients: its
- * rule of admission says so.) */
+/* Whether nothing in the server has to see each request, or to order it among others, and no reply has to
+ * wait (reply_gate.h). (maxmemory-clients: its rule of admission says so.) */
 static bool parallelReadsPossible(void) {
-    return admission_reads_possible && !call_points && !db_loading && !call_running;
+    bool safe = __builtin_expect(!reply_gate_active, 1) || replyGateIsOpen();
+    return admission_reads_possible && !call_points && !db_loading && !call_running && safe;
 }
 
 void parallelReadsOpen(void) {
