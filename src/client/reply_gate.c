@@ -135,6 +135,10 @@ void replyGateUpdate(void (*opened)(struct client *c)) {
     }
 }
 
+bool replyGateSourceIsOpen(enum replyGateSource source) {
+    return made.at[source] <= covered.at[source];
+}
+
 bool replyGateIsOpen(void) {
     return !closed[WAIT_FOR_ALL].length && !closed[WAIT_FOR_DISK].length && replyGateIsCovered(&made, &covered);
 }

@@ -62,6 +62,7 @@ extern bool reply_gate_active; /* a source is in use, or there is a hold */
 void replyGateUpdate(void (*opened)(struct client *c));
 /* Whether all was covered at the last update, and nothing has waited since. */
 bool replyGateIsOpen(void);
+bool replyGateSourceIsOpen(enum replyGateSource source); /* likewise, for one source */
 /* Decides about the output that the client was given since the last call. */
 void replyGateHold(struct client *c);
 /* Ends the output that is approved: later output is decided about. */
