@@ -210,12 +210,19 @@ static void replyGateDropHeld(struct client *c) {
     *at = NULL;
 }
 
+/* Returns the first hold that waits for replicas, behind those that are covered and about to be opened. */
+static struct replyHold *replyGateFirstUncovered(void) {
+    listForEach(&closed[WAIT_FOR_ALL], it) {
+        struct replyHold *h = listEntry(it, struct replyHold, node);
+        if (h->wanted.at[GATE_REPLICAS] > covered.at[GATE_REPLICAS]) return h;
+    }
+    return NULL;
+}
+
 size_t replyGateGiveUp(int64_t before_ms, const char *error) {
     size_t count = 0;
-    while (closed[WAIT_FOR_ALL].length) {
-        const struct replyHold *h = listEntry(listFirst(&closed[WAIT_FOR_ALL]), struct replyHold, node);
+    for (struct replyHold *h; (h = replyGateFirstUncovered()) && h->since_ms <= before_ms;) {
         struct client *c = h->client;
-        if (h->since_ms > before_ms || h->wanted.at[GATE_REPLICAS] <= covered.at[GATE_REPLICAS]) break;
         serverAssert(!(c->flags & CLIENT_EXECUTING));
         replyGateDropHeld(c);
         if (!(c->flags & CLIENT_REPLY_OFF)) replyError(c, error);

@@ -324,6 +324,7 @@ static const char *const replication_fields[] = {
     "replica_announced",
     "connected_slaves",
     "min_slaves_good_slaves",
+    "min_replicas_sync_offset",
     "slave#",
     "replicas_waiting_psync",
     "master_failover_state",

@@ -406,9 +406,24 @@ static bool replicasMayAddToStream(void) {
     return history.backlog && !roleIsReplica();
 }
 
+/* The commands of our own at the end of the stream, if it ends with some. */
+static uint64_t own_from, own_end;
+
+uint64_t replicasChangesEnd(void) {
+    return historyOffset() == own_end ? own_from : historyOffset();
+}
+
+static bool replicasPropagateOwn(int argc, const struct str *words) {
+    uint64_t from = replicasChangesEnd();
+    if (!propagateToReplicas(argc, words)) return false;
+    own_from = from;
+    own_end = historyOffset();
+    return true;
+}
+
 static bool replicasPing(void) {
     static const struct str words[] = {STR("ping")};
-    return propagateToReplicas(1, words);
+    return replicasPropagateOwn(1, words);
 }
 
 void replicasRequestAck(void) {
@@ -417,7 +432,7 @@ void replicasRequestAck(void) {
 
 static void replicasPropagateGetAck(void) {
     static const struct str words[] = {STR("REPLCONF"), STR("GETACK"), STR("*")};
-    if (propagateToReplicas(3, words)) request_ack = false;
+    if (replicasPropagateOwn(3, words)) request_ack = false;
 }
 
 static __attribute__((unused)) size_t replicasCountReaders(void) {

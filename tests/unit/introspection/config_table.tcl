@@ -198,6 +198,9 @@ append table [subst {
     lookahead {int 1 $int_max}
     parallel-reads {enum no yes auto}
     min-replicas-max-lag|min-slaves-max-lag {int 0 $int_max}
+    min-replicas-sync {int 0 $int_max}
+    min-replicas-sync-mode {enum memory disk}
+    min-replicas-sync-timeout {int 1 $int_max}
     min-replicas-to-write|min-slaves-to-write {int 0 $int_max}
     mptcp immutable
     primaryauth|masterauth {text abc {a b}}
