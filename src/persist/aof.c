@@ -65,6 +65,10 @@
 #define SYNC_PERIOD_MS 1000
 #define RETRY_MS       1000
 #define ERROR_LOG_MS   30000
+/* How long an fsync waits while the last one had company: this part of the time that one takes. */
+#define PAUSE_PART     4
+#define PAUSE_LEAST_US 60
+#define PAUSE_MOST_US  1000
 #define BUFFER_KEEP    (1024 * 1024) /* a larger buffer is freed after it has been written */
 
 struct aof aof = {.fd = -1};
@@ -90,11 +94,14 @@ static int64_t write_failed_ms, error_logged_ms;
 static atomic_int sync_errno;
 static atomic_uint syncs_pending;
 /* Offsets of propagated bytes (propagateOffset) up to which the file, and the disk, have them. */
-static uint64_t written_offset;
+static atomic_ullong written_offset;
 static atomic_ullong synced_offset;
 /* Bytes that were written to files since the start, and those of them that the disk has. */
-static uint64_t written_bytes;
+static atomic_ullong written_bytes;
 static atomic_ullong synced_bytes;
+static atomic_uint increment_number;         /* changes with aof.fd, before the new file is written */
+static bool crowded;                         /* something was written while an fsync was under way */
+static int64_t last_sync_us;                 /* how long one took lately */
 static atomic_llong sync_us; /* how long the thread's last fsync took; 0: that has been noted */
 static bool gate_used;       /* replies wait for the disk */
 
@@ -161,19 +168,27 @@ int aofOpenIncrement(struct aofManifest *m) {
 struct syncJob {
     int fd;
     bool close;      /* close the file afterwards: this is its last job */
-    /* What the disk has afterwards: everything up to this offset, and so many bytes. */
+    int64_t pause_us; /* to wait first, for more to be written */
+    unsigned file;    /* increment_number of the fd */
+    /* What the disk has afterwards, at least: everything up to this offset, and so many bytes. */
     uint64_t offset, bytes;
 };
 
 static void aofSyncJob(void *arg) {
     struct syncJob *job = arg;
+    if (job->pause_us) usleep((useconds_t)job->pause_us);
+    uint64_t bytes = atomic_load(&written_bytes), offset = atomic_load(&written_offset);
+    if (atomic_load(&increment_number) != job->file) { /* they may be bytes of the next file */
+        bytes = job->bytes;
+        offset = job->offset;
+    }
     uint64_t began_us = monotonicUs();
     int code = fdatasync(job->fd) != 0 && errno != EBADF && errno != EINVAL ? errno : 0;
     atomic_store(&sync_us, (long long)(monotonicUs() - began_us) + 1);
     atomic_store(&sync_errno, code);
     if (!code) {
-        atomic_store(&synced_offset, job->offset);
-        atomic_store(&synced_bytes, job->bytes);
+        atomic_store(&synced_offset, offset);
+        atomic_store(&synced_bytes, bytes);
     }
     if (job->close) close(job->fd);
     zfree(job);
@@ -181,10 +196,15 @@ static void aofSyncJob(void *arg) {
     aeWakeup(server_el); /* a client may be waiting for it */
 }
 
-static void aofSyncOnThread(int fd, bool close) {
+static void aofSyncOnThread(int fd, bool close, int64_t pause_us) {
     serverAssert(fd >= 0);
     struct syncJob *job = zmalloc(sizeof *job);
-    *job = (struct syncJob){.fd = fd, .close = close, .offset = written_offset, .bytes = written_bytes};
+    *job = (struct syncJob){.fd = fd,
+                            .close = close,
+                            .pause_us = pause_us,
+                            .file = increment_number,
+                            .offset = written_offset,
+                            .bytes = written_bytes};
     if (atomic_fetch_add(&syncs_pending, 1) == 0) thread_busy_ms = slow_noted_ms = mstime();
     bioSubmit(BIO_FSYNC, aofSyncJob, job);
 }
@@ -272,7 +292,21 @@ static void aofStartChecking(void) {
 
 static void aofNoteSyncTime(void) {
     int64_t us = atomic_exchange(&sync_us, 0);
-    if (us) latencyAddSampleIfNeeded("aof-fsync-always", us / 1000);
+    if (!us) return;
+    last_sync_us = us;
+    latencyAddSampleIfNeeded("aof-fsync-always", us / 1000);
+}
+
+/* Returns how long the next fsync waits for more. Clients whose replies leave when an fsync ends come back a
+ * moment later, and would wait for the whole next one and the one behind it: half of them take turns with the
+ * other half. With a short pause they are in one group again. A client that is alone never waits. */
+static int64_t aofPauseUs(void) {
+    int64_t pause_us = last_sync_us / PAUSE_PART;
+    if (pause_us < PAUSE_LEAST_US) pause_us = PAUSE_LEAST_US;
+    if (pause_us > PAUSE_MOST_US) pause_us = PAUSE_MOST_US;
+    bool pauses = crowded;
+    crowded = false;
+    return pauses ? pause_us : 0;
 }
 
 static void aofSyncIfDue(void) {
@@ -287,9 +321,14 @@ static void aofSyncIfDue(void) {
         if (idle) aofNoteAllSynced();
         return;
     }
+    if (always && idle && atomic_load(&synced_bytes) == written_bytes) {
+        sync_requested_size = aof.incr_size; /* the last one has had it */
+        return;
+    }
+    if (!idle) crowded = true;
     if (!idle || aof_fsync == AOF_FSYNC_NO || aofSyncIsSuspended()) return;
     if (always || mstime() - synced_ms >= SYNC_PERIOD_MS) {
-        aofSyncOnThread(aof.fd, false);
+        aofSyncOnThread(aof.fd, false, always ? aofPauseUs() : 0);
         sync_requested_size = aof.incr_size;
         synced_ms = mstime();
     }
@@ -468,7 +507,8 @@ void aofSetSink(bool on) {
 void aofUseIncrement(int fd, uint64_t size) {
     serverAssert(fd >= 0 && fd != aof.fd);
     serverAssert(!sdslen(aof.buf)); /* the buffer belongs to the former file */
-    if (aof.fd >= 0) aofSyncOnThread(aof.fd, true);
+    if (aof.fd >= 0) aofSyncOnThread(aof.fd, true, 0);
+    atomic_fetch_add(&increment_number, 1);
     aof.fd = fd;
     aof.incr_size = sync_requested_size = size;
     propagateSelectAnew();

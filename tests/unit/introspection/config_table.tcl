@@ -414,7 +414,7 @@ start_server {tags {introspection external:skip}} {
         dict for {names type} $table {
             set name [lindex [split $names |] 0]
             # These would make the rest of the test another one.
-            if {$type eq "immutable" || $name in {requirepass min-replicas-to-write client-output-buffer-limit maxmemory maxclients maxclients-reserved appendonly locale-collate loglevel log-format}} continue
+            if {$type eq "immutable" || $name in {requirepass min-replicas-to-write min-replicas-sync client-output-buffer-limit maxmemory maxclients maxclients-reserved appendonly locale-collate loglevel log-format}} continue
             foreach {value shown} [lindex [values_of $type] 0] {
                 if {$shown eq [dict get $before $name]} continue
                 config_set $name $value
