@@ -4,8 +4,8 @@
  *     writing    clients that have been given output since the last turn; one list for all
  *
  * A reply is not sent when it is written but at the end of the turn, each client's with one call, so that the
- * replies to a pipeline are sent together. While the gate is active (reply_gate.h), a chain may contain holds,
- * and is sent up to the first that is closed. */
+ * replies to a pipeline are sent together. While the gate is active (reply_gate.h), a chain may contain
+ * holds, and is sent up to the first that is closed. */
 #include "client/client_output.h"
 
 #include <errno.h>
@@ -203,15 +203,10 @@ void clientWriteLater(struct client *c) {
     unsolicited_pending |= !executing;
 }
 
-/* Whether it is a hold behind which nothing may be sent yet. */
-static inline bool clientOutputStopsAt(const struct replyBlock *b) {
-    return __builtin_expect(!b->cap, 0) && replyGateStops(b);
-}
-
 /* Removes a seal that nothing precedes and nothing follows. */
 static __attribute__((noinline, cold)) void clientOutputDropSeal(struct client *c) {
     struct replyBlock *b = c->out.head;
-    if (b->next || !replyGateIsSeal(b)) return;
+    if (b->next || replyHoldOf(b)->state != HOLD_SEAL) return;
     c->out.mem -= sizeof *b;
     c->out.head = c->out.tail = NULL;
     replyBlockFree(b);
@@ -219,7 +214,7 @@ static __attribute__((noinline, cold)) void clientOutputDropSeal(struct client *
 
 static void clientOutputDropSent(struct client *c, size_t n) {
     n += c->out.sent;
-    while (c->out.head && n >= c->out.head->used && !clientOutputStopsAt(c->out.head)) {
+    while (c->out.head && n >= c->out.head->used && !replyBlockStops(c->out.head)) {
         struct replyBlock *b = c->out.head;
         n -= b->used;
         c->out.bytes -= b->used;
@@ -229,7 +224,7 @@ static void clientOutputDropSent(struct client *c, size_t n) {
     }
     if (c->out.head) {
         c->out.sent = n;
-        if (__builtin_expect(!c->out.head->cap, 0)) clientOutputDropSeal(c);
+        if (replyBlockIsHold(c->out.head)) clientOutputDropSeal(c);
         return;
     }
     serverAssert(n == 0 && c->out.bytes == 0);
@@ -250,7 +245,7 @@ static enum sent clientOutputOnWritten(struct client *c, const struct connWrite 
 }
 
 static inline bool clientOutputMaySendChain(const struct client *c) {
-    return c->out.head && !clientOutputStopsAt(c->out.head);
+    return c->out.head && !replyBlockStops(c->out.head);
 }
 
 bool clientSendNow(struct client *c) {
@@ -266,7 +261,8 @@ bool clientSendNow(struct client *c) {
 }
 
 static bool clientOutputMaySend(const struct client *c) {
-    return clientOutputMaySendChain(c) || (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && client_stream->waits(c));
+    return clientOutputMaySendChain(c) ||
+           (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && client_stream->waits(c));
 }
 
 static bool clientOutputSendAll(struct client *c) {
@@ -296,7 +292,7 @@ static void clientOutputTurnEnded(struct client *c, bool well) {
         connSetWriteHandler(c->conn, clientOutputWriteHandler);
     else if (c->flags & CLIENT_CLOSE_AFTER_REPLY && !c->out.head)
         clientClose(c);
-    if (__builtin_expect(reply_gate_active, 0)) replyGateSeal(c);
+    if (replyGateIsActive()) replyGateSeal(c);
     serverAssert(!clientOutputMaySend(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
 }
 
@@ -314,9 +310,9 @@ static __attribute__((noinline, cold)) void clientOutputOffloadApproved(struct c
     struct clientOutput rest = {0};
     struct replyBlock **at = &c->out.head;
     c->out.tail = NULL;
-    while (*at && !clientOutputStopsAt(*at)) {
+    while (*at && !replyBlockStops(*at)) {
         struct replyBlock *b = *at;
-        if (b->cap) {
+        if (!replyBlockIsHold(b)) {
             c->out.tail = b;
             at = &b->next;
             continue;
@@ -350,7 +346,7 @@ static __attribute__((noinline, cold)) void clientOutputOffloadApproved(struct c
 }
 
 static inline void clientOutputOffload(struct client *c) {
-    if (__builtin_expect(reply_gate_active, 0))
+    if (replyGateIsActive())
         clientOutputOffloadApproved(c);
     else
         client_offload->send(c);
@@ -396,7 +392,7 @@ static __attribute__((noinline, cold)) void clientsPassGate(bool priority_only) 
 }
 
 void clientsWritePriority(void) {
-    if (__builtin_expect(reply_gate_active, 0)) clientsPassGate(true);
+    if (replyGateIsActive()) clientsPassGate(true);
     listForEach(&writing, it) {
         struct client *c = listEntry(it, struct client, out.write_node);
         if (c->priority) clientOutputAddToTurn(c);
@@ -406,7 +402,7 @@ void clientsWritePriority(void) {
 
 void clientsWritePending(void) {
     unsolicited_pending = false;
-    if (__builtin_expect(reply_gate_active, 0)) clientsPassGate(false);
+    if (replyGateIsActive()) clientsPassGate(false);
     listForEach(&writing, it) clientOutputAddToTurn(listEntry(it, struct client, out.write_node));
     writeTurnSend(&turn, clientOutputTurnWrote);
     if (client_offload) client_offload->flush();

@@ -8,7 +8,6 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
-#include "client/reply_gate.h"
 
 #define POOL_MAX  4096 /* 64 MiB */
 #define POOL_IDLE 256  /* this many are kept, used or not */
@@ -101,6 +100,22 @@ struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t 
     return b;
 }
 
+size_t reply_holds;
+
+struct replyBlock *replyHoldNew(struct client *c) {
+    struct replyBlock *b = zmalloc(sizeof *b + sizeof(struct replyHold));
+    *b = (struct replyBlock){.buf = b->room};
+    *replyHoldOf(b) = (struct replyHold){.client = c, .state = HOLD_SEAL};
+    reply_holds++;
+    return b;
+}
+
+static void replyHoldLeave(struct replyBlock *b) {
+    struct replyHold *h = replyHoldOf(b);
+    if (listLinked(&h->node)) listRemove(h->list, &h->node);
+    reply_holds--;
+}
+
 void replyBlockFree(struct replyBlock *b) {
     serverAssert(b->used <= b->cap);
     if (b->shared) {
@@ -111,7 +126,7 @@ void replyBlockFree(struct replyBlock *b) {
         pool = b;
         pool_size++;
     } else {
-        if (!b->cap) replyGateForgetHold(b);
+        if (replyBlockIsHold(b)) replyHoldLeave(b);
         zfree(b);
     }
 }
@@ -125,7 +140,7 @@ int replyBlocksPieces(const struct replyBlock *b, size_t sent, struct iovec *iov
     int count = 0;
     for (; b && count < room; b = b->next) {
         if (__builtin_expect(!b->used, 0)) {
-            if (!b->cap && replyGateIsClosed(b)) break;
+            if (replyBlockStops(b)) break;
             continue;
         }
         iov[count].iov_base = b->buf + sent;

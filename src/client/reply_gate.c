@@ -2,100 +2,56 @@
 /* reply_gate.c - see reply_gate.h. */
 #include "client/reply_gate.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/linked_list.h"
-#include "base/zmalloc.h"
-#include "client/client.h"
-#include "client/reply.h"
-#include "client/reply_block.h"
 #include "registry/config.h"
 #include "registry/info.h"
 
-enum replyHoldState { HOLD_SEAL, HOLD_CLOSED, HOLD_OPEN };
+bool reply_gate_used;
 
-/* Stands in the room of its block, whose capacity is 0. */
-struct replyHold {
-    struct listNode node; /* while closed: in the list of its kind */
-    struct replyBlock *block;
-    struct client *client;
-    struct replyGatePositions wanted;
-    int64_t since_ms;
-    enum replyHoldState state;
-};
-
-bool reply_gate_active;
+_Static_assert(sizeof((struct replyHold){0}.wanted) == GATE_SOURCES * sizeof(uint64_t),
+               "a position for each source");
 
 static replyGateAsk *asks[GATE_SOURCES]; /* NULL: not in use */
-static struct replyGatePositions made, covered;
+static uint64_t made[GATE_SOURCES], covered[GATE_SOURCES];
 /* Closed holds: those that wait for all sources, and those of exempt clients, which wait for the disk. */
 enum { WAIT_FOR_ALL, WAIT_FOR_DISK, HOLD_KINDS };
 static struct list closed[HOLD_KINDS];
-static size_t hold_count; /* in all chains, closed or not */
 static bool (*is_exempt)(const struct client *c);
 static void (*on_use)(bool used);
 static uint64_t waits, given_up;
 
-bool replyGateIsCovered(const struct replyGatePositions *wanted, const struct replyGatePositions *have) {
+bool replyGateIsCovered(const uint64_t wanted[GATE_SOURCES], const uint64_t have[GATE_SOURCES]) {
     for (int i = 0; i < GATE_SOURCES; i++)
-        if (wanted->at[i] > have->at[i]) return false;
+        if (wanted[i] > have[i]) return false;
     return true;
 }
 
-/* ---- Holds ---- */
-
-static struct replyHold *replyHoldOf(const struct replyBlock *b) {
-    serverAssert(!b->cap && !b->shared);
-    return (struct replyHold *)b->room;
-}
-
-static void replyGateReview(void) {
-    reply_gate_active = hold_count || asks[GATE_DISK] || asks[GATE_REPLICAS];
-}
+/* ---- Seals ---- */
 
 static struct replyBlock *replyGateNewSeal(struct client *c) {
-    struct replyBlock *b = zmalloc(sizeof *b + sizeof(struct replyHold));
-    *b = (struct replyBlock){.buf = b->room};
-    *replyHoldOf(b) = (struct replyHold){.block = b, .client = c, .state = HOLD_SEAL};
+    struct replyBlock *b = replyHoldNew(c);
     c->out.mem += sizeof *b;
-    hold_count++;
-    reply_gate_active = true;
     return b;
 }
 
-void replyGateForgetHold(struct replyBlock *b) {
-    struct replyHold *h = replyHoldOf(b);
-    if (listLinked(&h->node)) listRemove(&closed[h->wanted.at[GATE_REPLICAS] ? WAIT_FOR_ALL : WAIT_FOR_DISK], &h->node);
-    hold_count--;
-    replyGateReview();
-}
-
-bool replyGateIsClosed(const struct replyBlock *b) {
-    return replyHoldOf(b)->state != HOLD_OPEN;
-}
-
-bool replyGateStops(const struct replyBlock *b) {
-    return b && !b->cap && replyGateIsClosed(b);
-}
-
-bool replyGateIsSeal(const struct replyBlock *b) {
-    return replyHoldOf(b)->state == HOLD_SEAL;
-}
-
 void replyGateSeal(struct client *c) {
-    if (!c->out.tail || !c->out.tail->cap) return;
+    if (!c->out.tail || replyBlockIsHold(c->out.tail)) return;
     c->out.tail = c->out.tail->next = replyGateNewSeal(c);
 }
 
 /* Returns the seal behind which the undecided output begins; NULL: all of the chain is undecided. */
 static struct replyHold *replyGateFindSeal(const struct client *c) {
     for (struct replyBlock *b = c->out.head; b; b = b->next)
-        if (!b->cap && replyGateIsSeal(b)) return replyHoldOf(b);
+        if (replyBlockIsHold(b) && replyHoldOf(b)->state == HOLD_SEAL) return replyHoldOf(b);
     return NULL;
 }
 
 void replyGateSealFront(struct client *c) {
-    bool decided = c->out.tail && !c->out.tail->cap;
+    bool decided = c->out.tail && replyBlockIsHold(c->out.tail);
     if (decided || replyGateFindSeal(c)) return;
     serverAssert(!c->out.sent);
     struct replyBlock *b = replyGateNewSeal(c);
@@ -106,19 +62,12 @@ void replyGateSealFront(struct client *c) {
 
 /* ---- Positions ---- */
 
-/* What the output of a client that was made up to now waits for. */
-static struct replyGatePositions replyGateWanted(bool exempt) {
-    struct replyGatePositions wanted = made;
-    if (exempt) wanted.at[GATE_REPLICAS] = 0;
-    return wanted;
-}
-
 static void replyGateAskAll(void) {
     for (int i = 0; i < GATE_SOURCES; i++) {
         if (!asks[i]) continue;
-        struct replyGatePositions before = {{made.at[i], covered.at[i]}};
-        asks[i](&made.at[i], &covered.at[i]);
-        serverAssert(made.at[i] >= before.at[0] && covered.at[i] >= before.at[1]);
+        uint64_t made_before = made[i], covered_before = covered[i];
+        asks[i](&made[i], &covered[i]);
+        serverAssert(made[i] >= made_before && covered[i] >= covered_before);
     }
 }
 
@@ -127,7 +76,7 @@ void replyGateUpdate(void (*opened)(struct client *c)) {
     for (int kind = 0; kind < HOLD_KINDS; kind++) {
         while (closed[kind].length) {
             struct replyHold *h = listEntry(listFirst(&closed[kind]), struct replyHold, node);
-            if (!replyGateIsCovered(&h->wanted, &covered)) break;
+            if (!replyGateIsCovered(h->wanted, covered)) break;
             listRemove(&closed[kind], &h->node);
             h->state = HOLD_OPEN;
             opened(h->client);
@@ -136,49 +85,54 @@ void replyGateUpdate(void (*opened)(struct client *c)) {
 }
 
 bool replyGateSourceIsOpen(enum replyGateSource source) {
-    return made.at[source] <= covered.at[source];
+    return made[source] <= covered[source];
 }
 
 bool replyGateIsOpen(void) {
-    return !closed[WAIT_FOR_ALL].length && !closed[WAIT_FOR_DISK].length && replyGateIsCovered(&made, &covered);
+    return !closed[WAIT_FOR_ALL].length && !closed[WAIT_FOR_DISK].length && replyGateIsCovered(made, covered);
+}
+
+static void replyGateClose(struct replyHold *h, const uint64_t wanted[GATE_SOURCES]) {
+    memcpy(h->wanted, wanted, sizeof h->wanted);
+    h->state = HOLD_CLOSED;
+    h->since_ms = mstime();
+    h->list = &closed[wanted[GATE_REPLICAS] ? WAIT_FOR_ALL : WAIT_FOR_DISK];
+    listAddTail(h->list, &h->node);
+    waits++;
 }
 
 void replyGateHold(struct client *c) {
-    if (!c->out.tail || !c->out.tail->cap) return; /* it has got nothing */
-    bool exempt = !asks[GATE_REPLICAS] || (is_exempt && is_exempt(c));
-    struct replyGatePositions wanted = replyGateWanted(exempt);
-    struct replyHold *h = replyGateFindSeal(c);
-    if (c->flags & CLIENT_REPLICA || replyGateIsCovered(&wanted, &covered)) {
-        if (h) h->state = HOLD_OPEN;
+    if (!c->out.tail || replyBlockIsHold(c->out.tail)) return; /* it has got nothing */
+    bool exempt = is_exempt && is_exempt(c);
+    const uint64_t wanted[GATE_SOURCES] = {made[GATE_DISK], exempt ? 0 : made[GATE_REPLICAS]};
+    struct replyHold *seal = replyGateFindSeal(c);
+    if (c->flags & CLIENT_REPLICA || replyGateIsCovered(wanted, covered)) {
+        if (seal) seal->state = HOLD_OPEN;
         return;
     }
-    if (!h) {
+    if (!seal) {
         replyGateSealFront(c);
-        h = replyHoldOf(c->out.head);
+        seal = replyHoldOf(c->out.head);
     }
-    h->state = HOLD_CLOSED;
-    h->wanted = wanted;
-    h->since_ms = mstime();
-    listAddTail(&closed[wanted.at[GATE_REPLICAS] ? WAIT_FOR_ALL : WAIT_FOR_DISK], &h->node);
-    waits++;
+    replyGateClose(seal, wanted);
     replyGateSeal(c);
 }
 
 /* ---- Sources ---- */
 
-/* What clients have not been sent yet has been approved so far. */
+/* All that clients have not been sent so far is approved. */
 static void replyGateSealAll(void) {
     listForEach(&clients, it) replyGateSeal(listEntry(it, struct client, node));
 }
 
 void replyGateUse(enum replyGateSource source, replyGateAsk *ask) {
     if (ask == asks[source]) return;
-    if (ask && !reply_gate_active) replyGateSealAll();
+    if (ask && !replyGateIsActive()) replyGateSealAll();
     asks[source] = ask;
-    made.at[source] = 0;
-    covered.at[source] = ask ? 0 : UINT64_MAX;
-    replyGateReview();
-    if (on_use) on_use(asks[GATE_DISK] || asks[GATE_REPLICAS]);
+    made[source] = 0;
+    covered[source] = ask ? 0 : UINT64_MAX;
+    reply_gate_used = asks[GATE_DISK] || asks[GATE_REPLICAS];
+    if (on_use) on_use(reply_gate_used);
 }
 
 void replyGateOnUse(void (*fn)(bool used)) {
@@ -198,7 +152,7 @@ int64_t replyGateOldest(void) {
 static void replyGateDropHeld(struct client *c) {
     struct replyBlock **at = &c->out.head;
     c->out.tail = NULL;
-    while (*at && !replyGateStops(*at)) {
+    while (*at && !replyBlockStops(*at)) {
         c->out.tail = *at;
         at = &(*at)->next;
     }
@@ -214,18 +168,18 @@ static void replyGateDropHeld(struct client *c) {
 static struct replyHold *replyGateFirstUncovered(void) {
     listForEach(&closed[WAIT_FOR_ALL], it) {
         struct replyHold *h = listEntry(it, struct replyHold, node);
-        if (h->wanted.at[GATE_REPLICAS] > covered.at[GATE_REPLICAS]) return h;
+        if (h->wanted[GATE_REPLICAS] > covered[GATE_REPLICAS]) return h;
     }
     return NULL;
 }
 
-size_t replyGateGiveUp(int64_t before_ms, const char *error) {
+size_t replyGateGiveUp(int64_t before_ms, void (*reply)(struct client *c)) {
     size_t count = 0;
     for (struct replyHold *h; (h = replyGateFirstUncovered()) && h->since_ms <= before_ms;) {
         struct client *c = h->client;
         serverAssert(!(c->flags & CLIENT_EXECUTING));
         replyGateDropHeld(c);
-        if (!(c->flags & CLIENT_REPLY_OFF)) replyError(c, error);
+        reply(c);
         replyGateSeal(c);
         clientCloseAfterReply(c);
         count++;
@@ -243,8 +197,8 @@ static size_t replyGateCountClients(void) {
         listForEach(&closed[kind], it) {
             const struct replyHold *h = listEntry(it, struct replyHold, node);
             const struct replyBlock *b = h->client->out.head;
-            while (b->cap || !replyGateIsClosed(b)) b = b->next;
-            count += b == h->block;
+            while (!replyBlockStops(b)) b = b->next;
+            count += replyHoldOf(b) == h;
         }
     }
     return count;
@@ -265,7 +219,7 @@ static void replyGateResetStats(void) {
 
 void replyGateInit(void) {
     for (int i = 0; i < HOLD_KINDS; i++) listInit(&closed[i]);
-    for (int i = 0; i < GATE_SOURCES; i++) covered.at[i] = UINT64_MAX;
+    for (int i = 0; i < GATE_SOURCES; i++) covered[i] = UINT64_MAX;
     infoRegister("clients", replyGateClientsInfo);
     infoRegister("stats", replyGateStatsInfo);
     configOnResetStat(replyGateResetStats);

@@ -19,7 +19,7 @@ static struct list waiting; /* clients with `gated`, in order of arrival */
 /* Whether replies to the command tell nothing about the data: it is about the connection, or for those who
  * watch the server or follow it. */
 static bool heldClientsTellsNothing(const struct serverCommand *cmd) {
-    static commandProc *const procs[] = {infoCommand, roleCommand,     configGetCommand, configSetCommand,
+    static commandProc *const procs[] = {infoCommand,  roleCommand,     configGetCommand, configSetCommand,
                                          psyncCommand, replconfCommand, syncCommand,      publishCommand};
     if (cmd->spec->acl & ACL_CONNECTION) return true;
     for (size_t i = 0; i < sizeof procs / sizeof *procs; i++)
@@ -32,7 +32,7 @@ static bool heldClientsAsksNothing(const struct client *c) {
 }
 
 static bool heldClientsIsFull(const struct client *c) {
-    return c->out.bytes > HELD_OUTPUT_MAX && replyGateStops(c->out.head);
+    return c->out.bytes > HELD_OUTPUT_MAX && c->out.head && replyBlockStops(c->out.head);
 }
 
 static enum admission heldClientsCheck(struct client *c, struct request *r, enum requestOrigin origin) {
@@ -61,8 +61,15 @@ static void heldClientsFree(struct client *c) {
     if (c->gated) heldClientsResume(c);
 }
 
-static void heldClientsOnGate(bool active) {
-    admissionIdle(RULE_HELD, !active);
+/* A client that waits has sent a command that may get an answer about the data. */
+static void heldClientsMarkBlocked(void *priv, struct client *c) {
+    (void)priv;
+    if (c->blocked) c->asks_data = true;
+}
+
+static void heldClientsOnGate(bool used) {
+    admissionIdle(RULE_HELD, !used);
+    if (used) clientForEach(heldClientsMarkBlocked, NULL);
 }
 
 void heldClientsInit(void) {

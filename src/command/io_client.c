@@ -692,7 +692,7 @@ static void ioClientFinishRecall(struct ioClient *p) {
     if (p->in_handshake) tlsSwapDone(c->conn, main_handshake_done);
     connAttach(c->conn, main_loop);
     ioClientTakeInputBack(c, p);
-    if (__builtin_expect(reply_gate_active, 0) && p->head) replyGateSealFront(c); /* that has been approved */
+    if (p->head && replyGateIsActive()) replyGateSealFront(c); /* that has been approved */
     ioClientTakeOutputBack(c, p);
     bool broken = p->broken;
     ioClientFree(p);

@@ -97,8 +97,9 @@ static void parallelReadCount(struct parallelReader *pr, struct serverCommand *c
 /* Whether nothing in the server has to see each request, or to order it among others, and no reply has to
  * wait (reply_gate.h). (maxmemory-clients: its rule of admission says so.) */
 static bool parallelReadsPossible(void) {
-    bool safe = __builtin_expect(!reply_gate_active, 1) || replyGateIsOpen();
-    return admission_reads_possible && !call_points && !db_loading && !call_running && safe;
+    bool safe = !replyGateIsActive() || replyGateIsOpen();
+    if (!safe) return false;
+    return admission_reads_possible && !call_points && !db_loading && !call_running;
 }
 
 void parallelReadsOpen(void) {

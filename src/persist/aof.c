@@ -3,8 +3,8 @@
  *
  * Where an acknowledged change is, by `appendfsync`:
  *
- *     always    on the disk before the reply is sent: written at the end of the turn, and synced by a thread,
- *               for which the replies wait (client/reply_gate.h)
+ *     always    on the disk before the reply is sent: written at the end of the turn, and synced by a
+ *               thread, for which the replies wait (client/reply_gate.h)
  *     everysec  in the kernel; a thread syncs once a second
  *     no        in the kernel
  *
@@ -15,8 +15,9 @@
  * With `always` there is one fsync at a time: the next one begins when it has ended, and is for all that was
  * written meanwhile. So the slower the disk is, the more turns share an fsync.
  *
- *     turn 1: write, fsync begins    turn 2: write    turn 3: write    the fsync ends: replies of turn 1 leave,
- *                                                                      one for turns 2 and 3 begins
+ *     turn 1: write    turn 2: write    turn 3: write
+ *             fsync ─────────────────────────────────▶ replies of turn 1 leave
+ *                                                      fsync for turns 2 and 3 ────▶ their replies leave
  *
  * A failed write is undone to the last whole command and tried again each second; until it succeeds,
  * commands that write are refused (MISCONF). With `always` there may be replies due for changes that cannot
@@ -99,11 +100,11 @@ static atomic_ullong synced_offset;
 /* Bytes that were written to files since the start, and those of them that the disk has. */
 static atomic_ullong written_bytes;
 static atomic_ullong synced_bytes;
-static atomic_uint increment_number;         /* changes with aof.fd, before the new file is written */
-static bool crowded;                         /* something was written while an fsync was under way */
-static int64_t last_sync_us;                 /* how long one took lately */
-static atomic_llong sync_us; /* how long the thread's last fsync took; 0: that has been noted */
-static bool gate_used;       /* replies wait for the disk */
+static atomic_uint increment_number; /* changes with aof.fd, before the new file is written */
+static bool crowded;                 /* something was written while an fsync was under way */
+static int64_t last_sync_us;         /* how long one took lately */
+static atomic_llong sync_us;         /* how long the thread's last fsync took; 0: that has been noted */
+static bool gate_used;               /* replies wait for the disk */
 
 bool aofEnabled(void) {
     return enabled;
@@ -167,10 +168,10 @@ int aofOpenIncrement(struct aofManifest *m) {
 
 struct syncJob {
     int fd;
-    bool close;      /* close the file afterwards: this is its last job */
+    bool close;       /* close the file afterwards: this is its last job */
     int64_t pause_us; /* to wait first, for more to be written */
     unsigned file;    /* increment_number of the fd */
-    /* What the disk has afterwards, at least: everything up to this offset, and so many bytes. */
+    /* The disk has at least this afterwards: everything up to this offset, and so many bytes. */
     uint64_t offset, bytes;
 };
 

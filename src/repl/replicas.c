@@ -290,10 +290,10 @@ static bool replicasSendPacked(struct replicaClient *r, bool *more) {
     return true;
 }
 
-/* The end of what may be sent: with `appendfsync always` replicas get what our disk has, as clients do. Who
- * passes a primary's stream on does not wait. */
+/* The end of what may be sent: with `appendfsync always` replicas get what our disk has, as clients do. A
+ * replica that passes its primary's stream on does not wait. */
 static uint64_t replicasStreamEnd(void) {
-    bool all = !reply_gate_active || roleIsReplica() || replyGateSourceIsOpen(GATE_DISK);
+    bool all = !replyGateIsActive() || roleIsReplica() || replyGateSourceIsOpen(GATE_DISK);
     if (__builtin_expect(all, 1)) return historyOffset();
     return historyOffsetOf(persistence.aofSyncedOffset());
 }
@@ -458,7 +458,7 @@ static __attribute__((noinline)) void replicasAddOwnCommands(void) {
 static void replicasBeforeSleep(void) {
     debugAssert(chainCheck(&history.chain, replicasCountReaders()));
     if (__builtin_expect(ping_first || request_ack, 0)) replicasAddOwnCommands();
-    if (history.grown || __builtin_expect(reply_gate_active, 0)) replicasWriteLater();
+    if (history.grown || replyGateIsActive()) replicasWriteLater();
 }
 
 /* ---- Jobs ---- */

@@ -43,8 +43,10 @@ static int rulesCountReplicas(void) {
 
 static enum admission rulesCheckMinReplicas(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    int64_t wanted = repl_max_lag_s && repl_min_replicas > sync_gate_replicas ? repl_min_replicas : sync_gate_replicas;
-    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || rulesCountReplicas() >= wanted || callReplays()) return ADMITTED;
+    int64_t wanted =
+        repl_max_lag_s && repl_min_replicas > sync_gate_replicas ? repl_min_replicas : sync_gate_replicas;
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || rulesCountReplicas() >= wanted || callReplays())
+        return ADMITTED;
     replyError(c, "NOREPLICAS Not enough good replicas to write.");
     return REFUSED;
 }

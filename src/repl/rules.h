@@ -5,6 +5,6 @@
 
 #include <stdbool.h>
 
-void rulesInit(void);  /* rows of admission, vetoes, directives */
+void rulesInit(void);               /* rows of admission, vetoes, directives */
 bool rulesUpdate(const char **err); /* looks at the directives and the role again */
-void rulesStart(void); /* after the configuration has been loaded */
+void rulesStart(void);              /* after the configuration has been loaded */

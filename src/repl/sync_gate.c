@@ -4,6 +4,7 @@
 #include "repl/sync_gate.h"
 
 #include "base/clock.h"
+#include "client/reply.h"
 #include "client/reply_gate.h"
 #include "data/server_state/role.h"
 #include "registry/config.h"
@@ -11,16 +12,24 @@
 #include "registry/info.h"
 #include "repl/replicas.h"
 
-static const char err_timeout[] = "NOTSYNCED too few replicas have acknowledged in time, so it is unknown whether "
-                                  "this will be kept";
-static const char err_demoted[] = "NOTSYNCED this server is a replica now, so it is unknown whether this has been kept";
-
 enum { SYNC_IN_MEMORY, SYNC_ON_DISK };
 int64_t sync_gate_replicas;
 static int64_t timeout_ms;
 static int mode;
 static bool used;
 static uint64_t asked, covered_position; /* asked: the position of the last GETACK */
+
+static void syncGateReplyTimeout(struct client *c) {
+    if (c->flags & CLIENT_REPLY_OFF) return;
+    replyError(
+        c,
+        "NOTSYNCED too few replicas have acknowledged in time, so it is unknown whether this will be kept");
+}
+
+static void syncGateReplyDemoted(struct client *c) {
+    if (c->flags & CLIENT_REPLY_OFF) return;
+    replyError(c, "NOTSYNCED this server is a replica now, so it is unknown whether this has been kept");
+}
 
 static uint64_t syncGateAcked(const struct replicaClient *r) {
     return mode == SYNC_ON_DISK ? r->fsynced : r->acked;
@@ -48,7 +57,7 @@ static void syncGateAsk(uint64_t *made, uint64_t *covered) {
 }
 
 static void syncGateSwitch(bool on) {
-    if (used && roleIsReplica()) replyGateGiveUp(INT64_MAX, err_demoted);
+    if (used && roleIsReplica()) replyGateGiveUp(INT64_MAX, syncGateReplyDemoted);
     used = on;
     asked = covered_position = 0;
     replyGateUse(GATE_REPLICAS, on ? syncGateAsk : NULL);
@@ -71,7 +80,7 @@ static void syncGateBeforeSleep(void) {
 static void syncGateCheckTime(void) {
     if (!used || !replyGateOldest()) return;
     int64_t before_ms = mstime() - timeout_ms;
-    if (replyGateOldest() <= before_ms) replyGateGiveUp(before_ms, err_timeout);
+    if (replyGateOldest() <= before_ms) replyGateGiveUp(before_ms, syncGateReplyTimeout);
 }
 
 static sds syncGateInfo(sds s) {
@@ -84,7 +93,8 @@ void syncGateInit(bool (*changed)(const char **err)) {
     static struct configDirective directives[] = {
         CONFIG_INT("min-replicas-sync", NULL, CONFIG_MODIFIABLE, &sync_gate_replicas, 0, 0, INT32_MAX, NULL),
         CONFIG_ENUM("min-replicas-sync-mode", NULL, CONFIG_MODIFIABLE, &mode, SYNC_IN_MEMORY, modes, NULL),
-        CONFIG_INT("min-replicas-sync-timeout", NULL, CONFIG_MODIFIABLE, &timeout_ms, 5000, 1, INT32_MAX, NULL),
+        CONFIG_INT("min-replicas-sync-timeout", NULL, CONFIG_MODIFIABLE, &timeout_ms, 5000, 1, INT32_MAX,
+                   NULL),
     };
     directives[0].apply = changed;
     configRegister(directives, sizeof directives / sizeof *directives);

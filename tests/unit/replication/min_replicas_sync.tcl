@@ -78,6 +78,24 @@ tags {external:skip} {
                     $watcher close
                 }
 
+                test "who was blocked when it was switched on waits as well [list $threads]" {
+                    r -1 config set min-replicas-sync 0
+                    set popper [valkey_deferring_client -1]
+                    $popper blpop list2 0
+                    wait_for_condition 100 20 {[s -1 blocked_clients] == 1} else { fail "it does not block" }
+                    r -1 config set min-replicas-sync 1
+                    exec kill -STOP [srv 0 pid]
+                    set writer [valkey_deferring_client -1]
+                    $writer rpush list2 x
+                    $writer flush
+                    after 200
+                    assert_equal {} [bytes_of $popper]
+                    exec kill -CONT [srv 0 pid]
+                    assert_equal {list2 x} [$popper read]
+                    $popper close
+                    $writer close
+                }
+
                 test "when the time is over the client gets one error, and its connection ends [list $threads]" {
                     r -1 config set min-replicas-sync-timeout 300
                     set d [valkey_deferring_client -1]
