@@ -14,7 +14,7 @@ proc wait_until_online {level count} {
 }
 
 tags {external:skip} {
-    foreach threads {{} {io-threads 3 parallel-reads yes}} {
+    foreach threads {{} {io-threads 3 io-threads-always-active yes parallel-reads yes parallel-reads-always yes}} {
         start_server [list overrides [concat {save {} min-replicas-sync 1 min-replicas-sync-timeout 1000 repl-diskless-sync-delay 0} $threads]] {
             test "without replicas writes are refused, reads are unknown, and who only watches gets answers [list $threads]" {
                 assert_error "NOREPLICAS*" { r set k 1 }
@@ -75,6 +75,27 @@ tags {external:skip} {
                     assert_equal {message ch message} [$subscriber read]
                     assert_equal {list x} [$popper read]
                     foreach c [list $writer $reader $subscriber $popper] { $c close }
+                    $watcher close
+                }
+
+                test "output that waits is bounded: a client that sends on waits, and gets all its replies [list $threads]" {
+                    r -1 set big [string repeat x 200000]
+                    set watcher [valkey_client -1]
+                    set d [valkey_deferring_client -1]
+                    exec kill -STOP [srv 0 pid]
+                    $d client setname many
+                    $d incr i
+                    for {set i 0} {$i < 40} {incr i} {
+                        $d get big
+                        $d flush
+                        after 10
+                    }
+                    regexp {name=many [^\n]*omem=(\d+)} [$watcher client list] -> bytes
+                    assert_range $bytes 1000000 3000000
+                    exec kill -CONT [srv 0 pid]
+                    assert_equal {OK 1} [list [$d read] [$d read]]
+                    for {set i 0} {$i < 40} {incr i} { assert_equal 200000 [string length [$d read]] }
+                    $d close
                     $watcher close
                 }
 
