@@ -73,7 +73,8 @@ static void replyLinkShared(struct client *c, struct replyShared *s, size_t from
  * replyChainAdvance(). */
 static inline char *replyChainReserve(struct client *c, size_t n) {
     if (__builtin_expect(!c->out.tail || c->out.tail->cap - c->out.tail->used < n, 0)) {
-        if (!c->out.head) clientWriteLater(c);
+        if (!c->out.tail || replyBlockIsHold(c->out.tail))
+            clientWriteLater(c); /* the first, or behind a hold */
         replyAppendBlock(c, n);
     }
     return c->out.tail->buf + c->out.tail->used;
@@ -333,7 +334,7 @@ static struct replyBlock *replyBlockForCopy(const struct client *c, size_t n) {
 void replyAppendShared(struct client *c, struct replyShared *s) {
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_FAKE)) return;
     struct replyBlock *tail = c->out.tail;
-    if (!tail) clientWriteLater(c);
+    if (!tail || replyBlockIsHold(tail)) clientWriteLater(c);
     if (s->len >= SHARE_MIN) {
         replyLinkShared(c, s, 0, s->len);
     } else {

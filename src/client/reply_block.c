@@ -112,6 +112,22 @@ struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t 
     return b;
 }
 
+size_t reply_holds;
+
+struct replyBlock *replyHoldNew(struct client *c) {
+    struct replyBlock *b = zmalloc(sizeof *b + sizeof(struct replyHold));
+    *b = (struct replyBlock){.buf = b->room};
+    *replyHoldOf(b) = (struct replyHold){.client = c, .state = HOLD_SEAL};
+    reply_holds++;
+    return b;
+}
+
+static void replyHoldLeave(struct replyBlock *b) {
+    struct replyHold *h = replyHoldOf(b);
+    if (listLinked(&h->node)) listRemove(h->list, &h->node);
+    reply_holds--;
+}
+
 void replyBlockFree(struct replyBlock *b) {
     struct replyPool *pool = replyPoolOfThread();
     serverAssert(b->used <= b->cap);
@@ -123,6 +139,7 @@ void replyBlockFree(struct replyBlock *b) {
         pool->blocks = b;
         pool->count++;
     } else {
+        if (replyBlockIsHold(b)) replyHoldLeave(b);
         zfree(b);
     }
 }
@@ -135,6 +152,10 @@ void replyBlockFreePlain(struct replyBlock *b) {
 int replyBlocksPieces(const struct replyBlock *b, size_t sent, struct iovec *iov, int room) {
     int count = 0;
     for (; b && count < room; b = b->next) {
+        if (__builtin_expect(!b->used, 0)) {
+            if (replyBlockStops(b)) break;
+            continue;
+        }
         iov[count].iov_base = b->buf + sent;
         iov[count++].iov_len = b->used - sent;
         sent = 0;

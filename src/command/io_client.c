@@ -28,6 +28,7 @@
 #include "base/zmalloc.h"
 #include "client/client_offload.h"
 #include "client/client_output.h"
+#include "client/reply_gate.h"
 #include "client/write_turn.h"
 #include "command/parallel_read.h"
 
@@ -694,6 +695,7 @@ static void ioClientFinishRecall(struct ioClient *p) {
     if (p->in_handshake) tlsSwapDone(c->conn, main_handshake_done);
     connAttach(c->conn, main_loop);
     ioClientTakeInputBack(c, p);
+    if (p->head && replyGateIsActive()) replyGateSealFront(c); /* that has been approved */
     ioClientTakeOutputBack(c, p);
     bool broken = p->broken;
     ioClientFree(p);

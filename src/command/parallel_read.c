@@ -9,6 +9,7 @@
 #include "base/zmalloc.h"
 #include "client/client_output.h"
 #include "client/reply_block.h"
+#include "client/reply_gate.h"
 #include "command/admission.h"
 #include "command/call.h"
 #include "command/command.h"
@@ -95,12 +96,13 @@ static void parallelReadCount(struct parallelReader *pr, struct serverCommand *c
 
 /* ---- The main thread ---- */
 
-/* Whether nothing in the server has to see each request, or to order it among others. (maxmemory-clients: its
- * rule of admission says so.) While a dataset is loaded or a script runs for long, the main thread polls
- * within the turn, and nothing is opened. */
+/* Whether nothing in the server has to see each request, or to order it among others, and no reply has to
+ * wait (reply_gate.h). (maxmemory-clients: its rule of admission says so.) While a dataset is loaded or a
+ * script runs for long, the main thread polls within the turn, and nothing is opened. */
 static bool parallelReadsPossible(void) {
     debugAssert(!db_loading && !call_running);
-    return admission_reads_possible && !call_points;
+    bool waits = replyGateIsActive() && !replyGateIsOpen();
+    return !waits && admission_reads_possible && !call_points;
 }
 
 void parallelReadsOpen(void) {

@@ -21,6 +21,7 @@
 #include "client/client_log.h"
 #include "client/client_output.h"
 #include "client/client_session.h"
+#include "client/reply_gate.h"
 #include "cluster/bus_links.h"
 #include "cluster/cluster.h"
 #include "command/admission.h"
@@ -32,6 +33,7 @@
 #include "command/commandlog.h"
 #include "command/data_hooks.h"
 #include "command/evict_admission.h"
+#include "command/held_clients.h"
 #include "command/hotkeys.h"
 #include "command/io_threads.h"
 #include "command/latency_histogram.h"
@@ -263,9 +265,9 @@ static void (*const modules[])(void) = {
  * before and after a call, between two calls, before the loop sleeps. The comments say which init has to
  * stand where and why; no other dependency is known. */
 static void (*const modules_in_order[])(void) = {
-    clientEvictInit, clientOutputInit, clientSessionInit,
+    clientEvictInit, replyGateInit, clientOutputInit, clientSessionInit,
     /* authInit before blockingInit: clients of a deleted user are closed before blocked ones are served. */
-    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, throttleInit, monitorInit, childInit, forklessInit,
+    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, throttleInit, heldClientsInit, monitorInit, childInit, forklessInit,
     /* evictAdmissionInit after blockingInit: clients' memory is counted after blocked ones were served. */
     evictAdmissionInit,
     /* aofInit before the others: the append-only file is written and synced before they check what is synced
