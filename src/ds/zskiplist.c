@@ -207,6 +207,27 @@ static void zslFindPathByKey(const zskiplist *zsl, const struct zslKey *key, str
     zslDescend(zsl, zslIsBeforeKey, key, &pos, path);
 }
 
+/* Moves a path on to a key further right. Only the levels below the first one whose next node is not left of
+ * the key change, so this costs O(log distance) expected. */
+static void zslAdvancePath(const struct zslKey *key, struct zslPath *path, int height) {
+    int i = 0;
+    while (i < height && path->tower[i][i].forward && zslIsBeforeKey(path->tower[i][i].forward, key)) i++;
+    if (!i) return;
+    zslLevel *tower = path->tower[i - 1];
+    uint64_t at = path->pos[i - 1];
+    const zskiplistNode *stop = i < height ? path->tower[i][i].forward : NULL;
+    while (i-- > 0) {
+        zskiplistNode *next;
+        while ((next = tower[i].forward) != stop && next && zslIsBeforeKey(next, key)) {
+            at += zslSpanOf(tower, i);
+            tower = next->level;
+        }
+        stop = next;
+        path->tower[i] = tower;
+        path->pos[i] = at;
+    }
+}
+
 /* Finds the towers to the left of position pos + 1, without their positions. */
 static void zslFindPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
     zslLevel *tower = zsl->header;
@@ -300,12 +321,17 @@ static void zslLinkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path
     zsl->length++;
 }
 
+/* Makes the path to the first place. */
+static void zslBeginPath(zskiplist *zsl, struct zslPath *path) {
+    for (int i = 0; i < zslListHeight(zsl); i++) {
+        path->tower[i] = zsl->header;
+        path->pos[i] = 0;
+    }
+}
+
 static void zslLinkAtHead(zskiplist *zsl, zskiplistNode *n) {
     struct zslPath path;
-    for (int i = 0; i < zslListHeight(zsl); i++) {
-        path.tower[i] = zsl->header;
-        path.pos[i] = 0;
-    }
+    zslBeginPath(zsl, &path);
     zslLinkAtPath(zsl, n, &path);
 }
 
@@ -363,21 +389,56 @@ static void zslUnlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
     zslLowerHeight(zsl);
 }
 
+/* Finds the path to n, a node of the list. */
+static void zslFindPathTo(zskiplist *zsl, const zskiplistNode *n, struct zslPath *path) {
+    if (n == zsl->header[0].forward) {
+        zslBeginPath(zsl, path);
+        return;
+    }
+    struct zslKey key = {n->score, zslMemberOf(n)};
+    zslFindPathByKey(zsl, &key, path);
+    serverAssert(path->tower[0][0].forward == n);
+}
+
 static void zslUnlinkNode(zskiplist *zsl, zskiplistNode *n) {
     struct zslPath path;
-    path.tower[0] = zsl->header;
     if (n == zsl->tail) {
         zslUnlinkTail(zsl);
         return;
     }
-    if (n == zsl->header[0].forward) {
-        for (int i = 0; i < zslListHeight(zsl); i++) path.tower[i] = zsl->header;
-    } else {
-        struct zslKey key = {n->score, zslMemberOf(n)};
-        zslFindPathByKey(zsl, &key, &path);
-        serverAssert(path.tower[0][0].forward == n);
-    }
+    zslFindPathTo(zsl, n, &path);
     zslUnlinkRun(zsl, &path, 1, NULL, NULL);
+}
+
+/* Moves n, which is not in order there, right to the place of the key: the search for n goes on to the key. */
+static void zslMoveRight(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key) {
+    struct zslPath path;
+    bool last = zslIsBeforeKey(zsl->tail, key);
+    zslFindPathTo(zsl, n, &path);
+    zslUnlinkRun(zsl, &path, 1, NULL, NULL);
+    n->score = key->score;
+    if (last) {
+        zslLinkAtTail(zsl, n);
+    } else {
+        zslAdvancePath(key, &path, zslListHeight(zsl));
+        zslLinkAtPath(zsl, n, &path);
+    }
+}
+
+/* Moves n left to the place of the key: the search for the key goes on to n. The path to the key stays good
+ * when n is unlinked behind it. */
+static void zslMoveLeft(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key) {
+    struct zslPath path, behind;
+    struct zslKey old = {n->score, key->member};
+    int height = zslListHeight(zsl);
+    zslFindPathByKey(zsl, key, &path);
+    memcpy(behind.tower, path.tower, (size_t)height * sizeof *path.tower);
+    memcpy(behind.pos, path.pos, (size_t)height * sizeof *path.pos);
+    zslAdvancePath(&old, &behind, height);
+    serverAssert(behind.tower[0][0].forward == n);
+    zslUnlinkRun(zsl, &behind, 1, NULL, NULL);
+    n->score = key->score;
+    zslLinkAtPath(zsl, n, &path);
 }
 
 /* ---- Ranges ---- */
@@ -598,11 +659,12 @@ void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
     serverAssert(score == score); /* not NaN */
     struct zslKey key = {score, zslMemberOf(n)};
     const zskiplistNode *next = n->level[0].forward, *before = zslBackwardOf(n);
-    bool stays =
-        score >= n->score ? !next || !zslIsBeforeKey(next, &key) : !before || zslIsBeforeKey(before, &key);
-    if (!stays) zslUnlinkNode(zsl, n);
-    n->score = score;
-    if (!stays) zslLinkNode(zsl, n);
+    if (score >= n->score && next && zslIsBeforeKey(next, &key))
+        zslMoveRight(zsl, n, &key);
+    else if (score < n->score && before && !zslIsBeforeKey(before, &key))
+        zslMoveLeft(zsl, n, &key);
+    else
+        n->score = score;
 }
 
 /* ---- Ranks ---- */
