@@ -517,6 +517,18 @@ zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r
     return n;
 }
 
+uint64_t zslCountInScoreRange(const zskiplistNode **n, const struct zscoreRange *r, bool back, uint64_t max) {
+    const zskiplistNode *at = *n;
+    uint64_t count = 0;
+    if (back) {
+        for (; at && count < max && zscoreGteMin(at->score, r); count++) at = zslBackwardOf(at);
+    } else {
+        for (; at && count < max && zscoreLteMax(at->score, r); count++) at = at->level[0].forward;
+    }
+    *n = at;
+    return count;
+}
+
 /* ---- Creating, freeing, accessors ---- */
 
 void zslInit(zskiplist *zsl) {

@@ -23,8 +23,8 @@
 #include "types/zset/zset_private.h"
 #include "types/zset/zset_writer.h"
 
-/* With a limit of up to this many elements, their bounds are compared one by one, as they will be read in any
- * case. Above that, a second search finds the other end. */
+/* Up to this many elements that will be read in any case are compared with the bounds one by one. If there are
+ * more, or they are only counted, a second search finds the other end. */
 #define EXTENT_WALK 16
 #define NODE_GUESS  48   /* typical bytes of a node */
 #define WARM_MAX    4096 /* elements that fit into a second-level cache */
@@ -127,23 +127,26 @@ static bool zsetSkiplistSeek(const void *z, const struct zsetRange *r, bool last
     return zsetSkiplistPutPlace(p, n);
 }
 
-static inline bool zsetSkiplistIsInside(const zskiplistNode *n, const struct zsetRange *r) {
-    if (r->by == ZRANGE_SCORE)
-        return zscoreGteMin(zslGetNodeScore(n), &r->score) && zscoreLteMax(zslGetNodeScore(n), &r->score);
-    return zlexGteMin(zslGetNodeElement(n), &r->lex) && zlexLteMax(zslGetNodeElement(n), &r->lex);
+/* Counts elements from *n on, which is in the range or beyond it, and sets *n to the one behind them. */
+static uint64_t zsetSkiplistWalk(const zskiplistNode **n, const struct zsetRange *r, uint64_t max) {
+    uint64_t count = 0;
+    if (r->by == ZRANGE_SCORE) return zslCountInScoreRange(n, &r->score, r->reverse, max);
+    for (; *n && count < max; count++) {
+        struct str member = zslGetNodeElement(*n);
+        if (!zlexGteMin(member, &r->lex) || !zlexLteMax(member, &r->lex)) break;
+        *n = r->reverse ? zslGetPrev(*n) : zslGetNext(*n);
+    }
+    return count;
 }
 
 static uint64_t zsetSkiplistExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
                                    uint64_t rank, uint64_t max) {
     const zskiplistNode *n = p->at;
-    uint64_t count = 0, end;
-    if (max <= EXTENT_WALK) {
-        for (; n && count < max && zsetSkiplistIsInside(n, r); count++)
-            n = r->reverse ? zslGetPrev(n) : zslGetNext(n);
-        return count;
-    }
+    uint64_t end, walk = max <= EXTENT_WALK ? max : r->read ? EXTENT_WALK : 1;
+    uint64_t count = zsetSkiplistWalk(&n, r, walk);
+    if (!n || count < walk || count == max) return count;
     struct zsetPlace far;
-    if (!zsetSkiplistIsInside(n, r) || !zsetSkiplistSeek(z, r, !r->reverse, &far, &end)) return 0;
+    if (!zsetSkiplistSeek(z, r, !r->reverse, &far, &end)) return 0;
     uint64_t low = r->reverse ? end : rank, high = r->reverse ? rank : end;
     if (low > high) return 1; /* a lex range over unequal scores: without meaning, but harmless */
     count = high - low + 1;
