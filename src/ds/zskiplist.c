@@ -26,12 +26,15 @@
  * number may wrap around below zero, which unsigned arithmetic allows. */
 #include "ds/zskiplist.h"
 
+#include <math.h>
+
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 
 /* Levels of at most this many nodes stay in the cache: every search reads some of them. */
 #define FETCH_WARM 1024
+#define NODE_GUESS 48 /* typical bytes of a node */
 
 typedef struct zskiplistLevel zslLevel;
 
@@ -410,7 +413,8 @@ static void zslUnlinkNode(zskiplist *zsl, zskiplistNode *n) {
     zslUnlinkRun(zsl, &path, 1, NULL, NULL);
 }
 
-/* Moves n, which is not in order there, right to the place of the key: the search for n goes on to the key. */
+/* Moves n, which is not in order there, right to the place of the key: the search for n goes on to the key.
+ */
 static void zslMoveRight(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key) {
     struct zslPath path;
     bool last = zslIsBeforeKey(zsl->tail, key);
@@ -593,42 +597,83 @@ void zslPrefetchFirst(const zskiplist *zsl) {
 
 /* ---- Prefetching ---- */
 
-void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f) {
-    int warm = 0;
+void zslFetchBegin(const zskiplist *zsl, double score, double other, struct zslFetch *f) {
+    int16_t warm = 0;
     while (zsl->length >> (2 * warm) > FETCH_WARM) warm++;
-    *f = (struct zslFetch){.tower = zsl->header,
-                           .score = score,
-                           .level = (int16_t)(zslListHeight(zsl) - 1),
-                           .warm = (int16_t)warm};
+    f->tower = zsl->header;
+    f->stop = f->fork = NULL;
+    f->score = score;
+    f->other = other;
+    f->level = (int16_t)(zslListHeight(zsl) - 1);
+    f->warm = f->ready = warm;
+    f->run = 0;
 }
 
-/* Prefetches the next node on this level, and on the one below it, which is searched if the former is
- * too far. */
-static void zslFetchFrom(struct zslFetch *f) {
-    f->fetched = f->tower;
-    f->down_to = f->level ? f->level - 1 : 0;
-    for (int i = f->level; i >= f->down_to; i--) {
-        const zskiplistNode *next = f->tower[i].forward;
-        __builtin_prefetch(next);
-        __builtin_prefetch(&next->level[i].span);
+void zslFetchBeginRun(const zskiplist *zsl, double score, double last, int run, struct zslFetch *f) {
+    zslFetchBegin(zsl, score, NAN, f);
+    f->last = last;
+    f->run = run;
+}
+
+static inline void zslFetchNode(const zskiplistNode *n, int level) {
+    __builtin_prefetch(n);
+    __builtin_prefetch(&n->level[level].forward);
+}
+
+/* Goes down to the place of a score. At a tower whose next node has not been fetched, prefetches that and the
+ * one on the level below, which is searched if the former is too far, and returns true; at the place, false.
+ */
+static bool zslFetchDescend(struct zslFetch *f) {
+    const zslLevel *tower = f->tower;
+    const zskiplistNode *stop = f->stop;
+    int level = f->level, ready = f->ready;
+    for (; level >= 0; level--) {
+        const zskiplistNode *next;
+        while ((next = tower[level].forward) != stop && level >= ready && next->score < f->score) {
+            tower = next->level;
+            ready = f->warm;
+        }
+        if (next == stop) continue;
+        if (level < ready) {
+            zslFetchNode(next, level);
+            if (level) zslFetchNode(tower[level - 1].forward, level - 1);
+            ready = level ? level - 1 : 0;
+            break;
+        }
+        if (next->score < f->other && !f->fork) {
+            f->fork = next;
+            f->fork_level = (int16_t)level;
+        }
+        stop = next;
     }
+    f->tower = tower;
+    f->stop = stop;
+    f->level = (int16_t)level;
+    f->ready = (int16_t)ready;
+    return level >= 0;
+}
+
+/* Goes on along the nodes behind the place. */
+static bool zslFetchNext(struct zslFetch *f) {
+    const zskiplistNode *n = f->tower[0].forward;
+    f->run = n && !(n->score > f->last) ? f->run - 1 : 0;
+    if (!f->run) return false;
+    f->tower = n->level;
+    __builtin_prefetch(n->level[0].forward);
+    __builtin_prefetch((const char *)n->level[0].forward + NODE_GUESS - 1);
+    return true;
 }
 
 bool zslFetchStep(struct zslFetch *f) {
-    while (f->level >= 0) {
-        const zskiplistNode *next = f->tower[f->level].forward;
-        if (next != f->stop && f->level < f->warm && (f->tower != f->fetched || f->level < f->down_to)) {
-            zslFetchFrom(f);
-            return true;
-        }
-        if (next != f->stop && next->score < f->score) {
-            f->tower = next->level;
-        } else {
-            f->stop = next;
-            f->level--;
-        }
-    }
-    return false;
+    if (f->level >= 0 && zslFetchDescend(f)) return true;
+    if (f->run > 0) return zslFetchNext(f);
+    if (!f->fork) return false;
+    f->tower = f->fork->level;
+    f->level = f->fork_level;
+    f->ready = f->warm;
+    f->fork = f->stop = NULL;
+    f->score = f->other;
+    return zslFetchDescend(f);
 }
 
 /* ---- Change ---- */
