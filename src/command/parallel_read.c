@@ -101,8 +101,9 @@ static void parallelReadCount(struct parallelReader *pr, struct serverCommand *c
  * script runs for long, the main thread polls within the turn, and nothing is opened. */
 static bool parallelReadsPossible(void) {
     debugAssert(!db_loading && !call_running);
-    bool waits = replyGateIsActive() && !replyGateIsOpen();
-    return !waits && admission_reads_possible && !call_points;
+    bool safe = !replyGateIsActive() || replyGateIsOpen();
+    if (!safe) return false;
+    return admission_reads_possible && !call_points;
 }
 
 void parallelReadsOpen(void) {
