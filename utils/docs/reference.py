@@ -134,7 +134,7 @@ def index_page(reference):
     """docs/commands.md."""
     out = ["# All commands", "",
            "This page is made from the server's command table by `utils/docs/commands`; do not edit it. A name leads to an",
-           "example. `help SET` in `valkey-cli` shows a command's arguments, and `utils/docs/site` makes a page for each command, with",
+           "example. `help SET` in `valkey-cli` shows a command's arguments, and `make site` makes a page for each, with",
            "its grammar, complexity, categories and history.", ""]
     for group, commands in reference.by_group().items():
         out += ["## " + GROUPS.get(group, group), "", "| command | what it does | since |", "|---|---|---|"]
