@@ -22,6 +22,8 @@ type field struct {
 
 const spacePrefix = "histories-"
 
+var fieldCount int // the kernel removes interfaces some time after their namespace, so each field has names of its own
+
 func ip(args ...string) error {
 	out, err := exec.Command("ip", args...).CombinedOutput()
 	if err != nil {
@@ -66,8 +68,9 @@ func (e *environment) newField(places int) (*field, error) {
 			return f, err
 		}
 	}
+	fieldCount++
 	for i := 0; i < places; i++ {
-		space, outer := fmt.Sprintf("%s%d-%d", spacePrefix, pid, i), fmt.Sprintf("h%d-%d", pid, i)
+		space, outer := fmt.Sprintf("%s%d-%d-%d", spacePrefix, pid, fieldCount, i), fmt.Sprintf("h%d-%d-%d", pid, fieldCount, i)
 		f.spaces = append(f.spaces, space)
 		for _, args := range [][]string{
 			{"netns", "add", space}, {"link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", space},

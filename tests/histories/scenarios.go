@@ -239,7 +239,7 @@ func (e *environment) judgeLosses(l *losses) string {
 		}
 	}
 	text := fmt.Sprintf("%d acknowledged additions are lost, %d more had been read", len(l.lost), len(l.seen))
-	if len(all) > 0 && len(e.kills) > 0 {
+	if oldest > 0 {
 		text += fmt.Sprintf(", the oldest %s before a kill", oldest.Round(time.Millisecond))
 	}
 	e.stories = append(e.stories, text)
