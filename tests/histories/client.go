@@ -294,8 +294,8 @@ func (c *crowd) end() {
 	c.all.Wait()
 }
 
-// readEverything reads each group that was ever used, in all databases, as one more client. It returns the groups that it could not read.
-func (c *crowd) readEverything(together int) []string {
+// readEverything reads each group that was ever used, in all databases, as one more client. It returns one that it could not read, or "".
+func (c *crowd) readEverything(together int) string {
 	var keys []string
 	c.h.mu.Lock()
 	for key := range c.h.groups {
@@ -304,12 +304,14 @@ func (c *crowd) readEverything(together int) []string {
 	c.h.mu.Unlock()
 	w := *c.w
 	w.wait, w.timeout = false, 20*time.Second
-	var unread []string
+	unread := ""
 	for db := 0; db < max(w.dbs, 1); db++ {
 		reader := newClient(1000+db, &w, c.h, nil, c.routes, &c.tallies, c.seed)
 		reader.db = db
-		for i := 0; i < len(keys); i += together {
-			unread = append(unread, reader.readAll(keys[i:min(i+together, len(keys))])...)
+		for i := 0; i < len(keys) && unread == ""; i += together {
+			if part := keys[i:min(i+together, len(keys))]; !reader.readAll(part) {
+				unread = part[0]
+			}
 		}
 		c.h.add(reader.ops)
 		for addr := range reader.conns {
@@ -319,8 +321,8 @@ func (c *crowd) readEverything(together int) []string {
 	return unread
 }
 
-func (c *client) readAll(keys []string) []string {
-	for try := 0; try < 200; try++ {
+func (c *client) readAll(keys []string) bool {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
 		var batch []*op
 		for _, key := range keys {
 			kind := "all"
@@ -334,12 +336,12 @@ func (c *client) readAll(keys []string) []string {
 		}
 		kept := len(c.ops)
 		if c.perform(batch) {
-			return nil
+			return true
 		}
 		c.ops = c.ops[:kept]
 		time.Sleep(20 * time.Millisecond)
 	}
-	return keys
+	return false
 }
 
 // ---- Slots ----

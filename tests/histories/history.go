@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,15 @@ func (o *op) String() string {
 	if o.Unknown {
 		return s + " -> unknown"
 	}
-	return s + " -> " + o.Out
+	return strings.Map(printable, s+" -> "+o.Out)
+}
+
+// printable replaces what a damaged reply may contain.
+func printable(r rune) rune {
+	if r < ' ' || r > '~' {
+		return '?'
+	}
+	return r
 }
 
 // history collects operations. Clients keep their own, and hand them over when they end.

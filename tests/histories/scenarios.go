@@ -167,8 +167,21 @@ func (e *environment) directives(kind string) []string {
 	return out
 }
 
-// run returns what is wrong, or "".
+// run returns what is wrong, or "". What servers complain about comes first, as it explains the rest.
 func (e *environment) run() string {
+	problem := e.course()
+	if e.set == nil {
+		return problem
+	}
+	for _, n := range e.set.nodes() {
+		if complaint := n.stop(); complaint != "" {
+			problem = strings.TrimSpace(complaint + "\n" + problem)
+		}
+	}
+	return problem
+}
+
+func (e *environment) course() string {
 	var err error
 	if e.set, err = e.s.servers(e); err != nil {
 		return "the servers do not start: " + err.Error()
@@ -190,22 +203,16 @@ func (e *environment) run() string {
 	if len(e.set.nodes()) <= 2 && w.pipeline {
 		together = 50
 	}
-	if unread := e.crowd.readEverything(together); len(unread) > 0 {
-		return fmt.Sprintf("%d groups cannot be read in the end, the first is %s", len(unread), unread[0])
+	if unread := e.crowd.readEverything(together); unread != "" {
+		return "not all groups can be read in the end: " + unread
 	}
-	problem := e.judge()
-	if differs := e.set.compare(); problem == "" {
-		problem = differs
+	if problem := e.judge(); problem != "" {
+		return problem
 	}
-	for _, n := range e.set.nodes() {
-		if complaint := n.stop(); complaint != "" {
-			problem = complaint + "\n" + problem
-		}
+	if done := e.crowd.tallies.done.Load(); done < 100 {
+		return fmt.Sprintf("only %d operations were done", done)
 	}
-	if problem == "" && e.crowd.tallies.done.Load() < 100 {
-		problem = fmt.Sprintf("only %d operations were done", e.crowd.tallies.done.Load())
-	}
-	return problem
+	return e.set.compare()
 }
 
 func (e *environment) judge() string {

@@ -154,7 +154,11 @@ func (n *node) stop() string {
 		if n.wantedEnd || n.mayEnd {
 			return n.complaint()
 		}
-		return fmt.Sprintf("%s has ended by itself: %s\n%s", n.name, n.cmd.ProcessState, n.logTail(25))
+		why := n.complaint()
+		if why == "" {
+			why = n.logTail(25)
+		}
+		return fmt.Sprintf("%s has ended by itself: %s\n%s", n.name, n.cmd.ProcessState, why)
 	}
 	if n.hanging {
 		n.resume()
