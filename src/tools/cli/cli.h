@@ -39,6 +39,7 @@ enum cliMode {
     CLI_MEMKEYS,
     CLI_HOTKEYS,
     CLI_SCAN,
+    CLI_DOCTOR,
     CLI_CLUSTER,
     CLI_TEST_HINT,
     CLI_TEST_HINT_FILE,
@@ -211,6 +212,7 @@ int cliReplica(struct cli *c);
 int cliTransfer(struct cli *c);   /* --rdb, --functions-rdb */
 int cliSampleKeys(struct cli *c); /* --bigkeys, --memkeys, --hotkeys */
 int cliScan(struct cli *c);
+int cliDoctor(struct cli *c);
 /* --test_hint, --test_hint_file: print the hints that the prompt would show. */
 int cliTestHint(struct cli *c);
 int cliTestHintFile(struct cli *c);

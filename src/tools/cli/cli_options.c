@@ -285,6 +285,7 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {"--hotkeys", MODE, NULL, CLI_HOTKEYS},
         {"--hotkeys-count", MODE_NUMBER, &c->hot_keys, CLI_HOTKEYS},
         {"--scan", MODE, NULL, CLI_SCAN},
+        {"--doctor", MODE, NULL, CLI_DOCTOR},
         {"--pattern", TEXT, &c->pattern, 0},
         {"--quoted-pattern", QUOTED, &c->pattern, 0},
         {"--count", NUMBER64, &c->scan_count, 0},
