@@ -115,6 +115,7 @@ struct cli {
     bool terminal; /* standard output is a terminal, and replies are for people */
     enum cliWhen colour_when;
     bool colour, tables, pager;
+    bool table_hint;       /* the next table is followed by a hint how to get the reply itself */
     bool quiet;            /* a failed connection is not reported */
     int reply_timeout_ms;  /* 0: no time limit */
     bool debug_again;      /* at the prompt after a session, the user asked for another one */
@@ -186,7 +187,7 @@ sds cliFormatPush(const struct respReply *reply);
 bool cliIsPlain(int argc, const sds *argv);
 /* Returns the reply for a terminal, in colours, as a table if it is one. NULL: cliFormatReply is to be
  * used. */
-sds cliViewReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply);
+sds cliViewReply(struct cli *c, int argc, const sds *argv, const struct respReply *reply);
 /* Prints a text; at the prompt the pager shows it if it does not fit the screen. */
 void cliShow(const struct cli *c, const sds text);
 

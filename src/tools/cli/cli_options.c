@@ -204,6 +204,7 @@ static void cliOptionsSetDefaults(struct cli *c) {
                       .show_pushes = tty,
                       .hints = true,
                       .tables = true,
+                      .table_hint = true,
                       .pager = true,
                       .memory_samples = -1,
                       .hot_keys = 16,
