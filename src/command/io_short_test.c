@@ -42,8 +42,8 @@ static void ioShortTestAssertSame(const struct request *brief, const struct requ
     assert_ptr_equal(brief->prefetch.member.ptr, full->prefetch.member.ptr);
     if (!full->prefetch.member.ptr || full->key_hash_count == full->key_count) return;
     assert_true(brief->prefetch.member_hash == full->prefetch.member_hash);
-    assert_ptr_equal(brief->prefetch.score.ptr, full->prefetch.score.ptr);
-    assert_int_equal(brief->prefetch.score.len, full->prefetch.score.len);
+    assert_ptr_equal(brief->prefetch.score[0], full->prefetch.score[0]);
+    assert_int_equal(brief->prefetch.score_len[0], full->prefetch.score_len[0]);
 }
 
 static void shortAndFullRequestsAreEqual(void **state) {

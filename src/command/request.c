@@ -91,17 +91,17 @@ int requestHashKeys(struct request *r, struct keyHint *key_hashes, int room) {
     r->key_count = n;
     unsigned parts = cmd->spec->prefetch;
     int pos = parts & PREFETCH_MEMBER ? 2 : parts & PREFETCH_NEW_MEMBER ? 3 : 0;
-    r->prefetch.parts = parts;
+    r->prefetch.parts = (uint16_t)parts;
     if (pos && pos < r->argc && n) {
         key_hashes[n].key = r->prefetch.member = r->argv[pos];
         key_hashes[n].hash = r->prefetch.member_hash = hashBytes(r->argv[pos].ptr, r->argv[pos].len);
-        r->prefetch.score = r->argv[2];
+        prefetchNoteScore(&r->prefetch, 0, r->argv[2]);
         n++;
     } else if (parts & PREFETCH_PATH && r->argc > 2) {
         r->prefetch.member = r->argv[2];
     } else if (parts & PREFETCH_SCORE) {
-        r->prefetch.score = r->argv[2];
-        r->prefetch.score_to = r->argv[3];
+        prefetchNoteScore(&r->prefetch, 0, r->argv[2]);
+        prefetchNoteScore(&r->prefetch, 1, r->argv[3]);
     }
     return r->key_hash_count = n;
 }

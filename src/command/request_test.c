@@ -122,8 +122,8 @@ static void keysAndMembersAreHashed(void **state) {
     assert_true(key_hashes[0].hash == hashBytes("key", 3) && strEq(key_hashes[0].key, argv[1]));
     assert_int_equal(r.prefetch.parts, PREFETCH_NEW_MEMBER | PREFETCH_SCORE);
     assert_ptr_equal(r.prefetch.member.ptr, argv[3].ptr);
-    assert_ptr_equal(r.prefetch.score.ptr, argv[2].ptr);
-    assert_int_equal(r.prefetch.score.len, 3);
+    assert_ptr_equal(r.prefetch.score[0], argv[2].ptr);
+    assert_int_equal(r.prefetch.score_len[0], 3);
     assert_true(r.prefetch.member_hash == hashBytes("member", 6) &&
                 key_hashes[1].hash == r.prefetch.member_hash);
     r.argc = 3; /* too few arguments: it will be refused */

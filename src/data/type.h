@@ -29,12 +29,23 @@ struct prefetchState {
 /* Describes what a command will look for in a value; prefetch hooks read it. It is a part of the command's
  * request. */
 struct prefetchRequests {
-    unsigned parts;       /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/cmd_spec.h) */
+    uint16_t parts; /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/cmd_spec.h) */
+    /* Texts that may be scores, in as few bytes as hold them, since queued requests have them, too. [0], with
+     * PREFETCH_SCORE: argv[2], a score or a bound of a range. [1], with PREFETCH_RUN: argv[3], the other
+     * bound. */
+    uint16_t score_len[2];
+    const char *score[2];
     struct str member;    /* to be looked up in the value; ptr NULL: none */
-    struct str score;     /* with PREFETCH_SCORE: argv[2], which may be a score, or a bound of a range */
-    struct str score_to;  /* with PREFETCH_RUN: argv[3], the other bound */
     uint64_t member_hash; /* not with PREFETCH_PATH */
 };
+/* A text that is too long is no score, and is noted as an empty one. */
+static inline void prefetchNoteScore(struct prefetchRequests *p, int i, struct str text) {
+    p->score[i] = text.ptr;
+    p->score_len[i] = text.len <= UINT16_MAX ? (uint16_t)text.len : 0;
+}
+static inline struct str prefetchScore(const struct prefetchRequests *p, int i) {
+    return strN(p->score[i], p->score_len[i]);
+}
 
 /* Names a key. */
 struct keyPlace {

@@ -383,8 +383,8 @@ static bool zsetSkiplistReadScore(struct str s, double *score) {
 static bool zsetSkiplistFetchRange(const zskiplist *list, const struct prefetchRequests *wants,
                                    struct prefetchState *state) {
     double from, to;
-    if (!zsetSkiplistReadScore(wants->score, &from)) return false;
-    if (wants->parts & PREFETCH_RUN && zsetSkiplistReadScore(wants->score_to, &to))
+    if (!zsetSkiplistReadScore(prefetchScore(wants, 0), &from)) return false;
+    if (wants->parts & PREFETCH_RUN && zsetSkiplistReadScore(prefetchScore(wants, 1), &to))
         zslFetchBeginRun(list, from, to, RUN_NODES, zsetSkiplistWay(state));
     else
         zslFetchBegin(list, from, NAN, zsetSkiplistWay(state));
@@ -405,7 +405,7 @@ static bool zsetSkiplistPassNeighbour(struct prefetchState *state) {
 static bool zsetSkiplistFetchNeighbour(const zskiplist *list, const struct prefetchRequests *wants,
                                        struct prefetchState *state) {
     double score, old;
-    if (!string2d(wants->score, &score)) return false;
+    if (!string2d(prefetchScore(wants, 0), &score)) return false;
     if (!state->at) {
         zslFetchBegin(list, score, NAN, zsetSkiplistWay(state));
         return zsetSkiplistBeginWay(state);
