@@ -13,9 +13,11 @@
 #include "registry/config.h"
 #include "web/access.h"
 #include "web/connections.h"
+#include "web/recent.h"
 #include "web/hot_keys.h"
 #include "web/http.h"
 #include "web/survey.h"
+#include "web/warning_facts.h"
 
 #define SOCKETS_MAX     16
 #define BACKLOG         64
@@ -103,6 +105,7 @@ static bool webReopen(struct configApply *a, const char **err) {
     }
     webCloseSockets();
     connectionsCloseAll();
+    recentSetEnabled(metrics_port != 0);
     if (!metrics_port) return true;
     if (!webOpenSockets()) {
         *err = "Unable to listen on this port. Check server logs.";
@@ -148,6 +151,7 @@ void webInit(void) {
     metrics_bind = sdsnew(DEFAULT_BIND);
     configRegister(directives, sizeof directives / sizeof *directives);
     accessInit();
+    recentInit();
     surveyInit();
     hotKeysInit();
 }
@@ -164,6 +168,7 @@ void webStart(void) {
         serverLog(LL_WARNING, "Listening on metrics-port %d failed, so the server exits", (int)metrics_port);
         exit(1);
     }
+    recentSetEnabled(true);
     webAnnounce();
 }
 
@@ -171,4 +176,8 @@ void webStop(void) {
     if (!started) return;
     webCloseSockets();
     connectionsCloseAll();
+}
+
+void webUseSystemChecks(webSystemChecks *checks) {
+    warningFactsUseSystemChecks(checks);
 }

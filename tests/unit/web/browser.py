@@ -29,7 +29,7 @@ LOOK = """(() => {
     state: text('state'), name: text('name'), title: document.title,
     tiles: [...document.querySelectorAll('#tiles li')].map(e => e.innerText.replace(/\\n/g, ' | ')),
     lines: [...document.querySelectorAll('#tiles .line')].filter(e => (e.getAttribute('d') || '').length > 10).length,
-    parts: Object.fromEntries(['commands', 'memory', 'sizes', 'keys', 'slow', 'clients', 'replication', 'files', 'slots'].map(id => [id, text(id)])),
+    parts: Object.fromEntries(['warnings', 'commands', 'latency', 'memory', 'databases', 'sizes', 'keys', 'slow', 'clients', 'replication', 'files', 'cluster'].map(id => [id, text(id)])),
     unnamed: document.querySelectorAll('svg[role=img]:not([aria-label]), section:not([aria-labelledby]), th:not([scope])').length,
     background: getComputedStyle(document.body).backgroundColor,
   };
