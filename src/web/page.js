@@ -187,7 +187,7 @@ function drawWarnings() {
   if (text === warningsDrawn) return;
   warningsDrawn = text;
   const urgent = now.warnings.filter(w => w.severity !== "note"), notes = now.warnings.filter(w => w.severity === "note");
-  const open = document.querySelector("#warnings details")?.open;
+  const open = document.querySelector("#warnings details")?.open === true;
   byId("warnings-card").hidden = !now.warnings.length;
   byId("h-warnings").textContent = urgent.length ? "Warnings" : "Nothing is wrong";
   fill("warnings",
@@ -208,7 +208,7 @@ function drawCommands() {
   const top = rows.slice(0, 10), most = Math.max(...top.map(r => r.rate), 1e-9);
   if (!top.length) { fill("commands", empty("No command has run yet.")); return; }
   fill("commands", table("Commands by calls per second", [["Command", "", "32%"], ["Calls/s", "n"], ["Mean", "n"], ["p99", "n wide"], ["Calls", "n wide"], ["Errors", "n"]],
-    top.map(r => [el("td", {}, el("span", {class: "mono"}, r.cmd), r.rate ? bar(r.rate / most) : null), short(r.rate), micros(r.mean),
+    top.map(r => [el("td", {class: "wrap"}, el("span", {class: "mono"}, r.cmd), r.rate ? bar(r.rate / most) : null), short(r.rate), micros(r.mean),
       r.p99 === undefined ? "–" : micros(r.p99), short(r.calls), short(r.failed)])));
 }
 
@@ -222,16 +222,17 @@ function distribution(l, from, n) {
     "aria-label": `Half of the calls took up to ${micros(l.p50)}, the slowest ${micros(l.max)}`}, ...rects);
 }
 function drawLatency() {
-  const all = now.latency.filter(l => l.calls);
-  if (!all.length) { fill("latency", empty("No call has been measured (latency-tracking).")); return; }
+  const all = now.latency;
+  byId("latency").closest("section").hidden = !all.length; // nothing was measured, or latency-tracking is off
+  if (!all.length) return;
   const from = Math.min(...all.map(l => l.first)), n = Math.max(...all.map(l => l.first + l.counts.length)) - from;
   const axis = el("div", {class: "log-axis", "aria-hidden": "true"});
-  for (let ns = 1000; ns < 2 ** (from + n); ns *= n > 20 ? 1000 : 100) {
+  for (let ns = 1000; ns < 2 ** (from + n); ns *= n > 16 ? 1000 : 100) {
     const at = (Math.log2(ns) - from) / n * 100, mark = el("span", {}, micros(ns / 1000).replace(".0", ""));
     mark.style.left = at + "%";
-    if (at > 2 && at < 88) axis.append(mark);
+    if (at > 4 && at < 94) axis.append(mark);
   }
-  fill("latency", table("Latency by command", [["Command", "", "24%"], ["Calls by time", "", "34%"], ["p50", "n"], ["p99", "n"], ["p99.9", "n wide"], ["Slowest", "n wide"]],
+  fill("latency", table("Latency by command", [["Command", "", "28%"], ["Calls by time", "", "30%"], ["p50", "n"], ["p99", "n"], ["p99.9", "n wide"], ["Slowest", "n wide"]],
     [...all.map(l => [el("td", {class: "mono wrap"}, l.cmd), el("td", {class: "plot"}, distribution(l, from, n)), micros(l.p50), micros(l.p99), micros(l.p999), micros(l.max)]),
       [el("td", {}), el("td", {class: "plot"}, axis), "", "", "", ""]]),
     el("p", {class: "aside"}, "Calls since the start or the last CONFIG RESETSTAT; a bar is a power of two of time, its height is logarithmic, so that few slow calls show."));
@@ -274,7 +275,7 @@ function drawDatabases() {
   const all = Object.entries(now.info.keyspace || {}).filter(([name]) => /^db\d+$/.test(name)).map(([name, text]) => ({name, ...parts(text)}));
   all.sort((a, b) => b.keys - a.keys);
   const most = Math.max(1, ...all.map(d => d.keys));
-  fill("databases", table("Keys by database", [["Database", "", "28%"], ["Keys", "n"], ["With expiry", "n", "26%"], ["Mean TTL", "n"]],
+  fill("databases", table("Keys by database", [["Database", "", "21%"], ["Keys", "n"], ["With expiry", "n", "37%"], ["Mean TTL", "n", "21%"]],
     all.slice(0, DATABASES_SHOWN).map(d => [el("td", {}, d.name, bar(d.keys / most)), short(d.keys), `${short(d.expires)} (${percent(d.expires / d.keys)})`, d.avg_ttl ? span(d.avg_ttl / 1000) : "–"])),
     all.length > DATABASES_SHOWN ? el("p", {class: "aside"}, `The ${DATABASES_SHOWN} largest of ${all.length} databases.`) : null);
 }
@@ -323,9 +324,9 @@ function drawKeys() {
 function drawSlow() {
   if (!now.rights.slow) { fill("slow", empty("Slow commands are visible to users who may run COMMANDLOG GET.")); return; }
   if (!now.slow.length) { fill("slow", empty("The slow log is empty.")); return; }
-  fill("slow", table("Slow commands, newest first", [["Time", "n", "64px"], ["Command", ""], ["Client", "wide", "25%"], ["Ago", "n", "58px"]],
-    now.slow.slice(0, 10).map(s => [micros(s.usec), el("td", {class: "mono wrap", title: s.args.join(" ")}, el("span", {class: "clamp"}, s.args.join(" "))),
-      el("td", {class: "wide wrap", title: s.client}, el("span", {class: "clamp"}, s.name || s.client)), span(now.now / 1000 - s.time)])));
+  fill("slow", table("Slow commands, newest first", [["Command", ""], ["Client", "wide", "24%"], ["Time", "n", "66px"], ["Ago", "n", "58px"]],
+    now.slow.slice(0, 8).map(s => [el("td", {class: "mono wrap", title: s.args.join(" ")}, el("span", {class: "clamp"}, s.args.join(" "))),
+      el("td", {class: "wide wrap", title: s.client}, el("span", {class: "clamp"}, s.name || s.client)), micros(s.usec), span(now.now / 1000 - s.time)])));
 }
 
 function drawClients() {
@@ -369,9 +370,9 @@ function drawReplication() {
   for (const s of replicas)
     rows.push([nodeCell(replica ? 2 : 1, nodeName(s.ip, s.port)), state(s.state, s.state === "online"), bytes(Math.max(0, r.master_repl_offset - s.offset)), span(+s.lag)]);
   fill("replication",
-    rows.length > 1 ? table("The primary and its replicas", [["Node", "", "46%"], ["State", ""], ["Behind", "n"], ["Last seen", "n", "68px"]], rows) : null,
+    rows.length > 1 ? table("The primary and its replicas", [["Node", "", "45%"], ["State", ""], ["Behind", "n"], ["Seen", "n", "44px"]], rows) : null,
     rows.length > 1 ? el("h3", {}, "This server") : null,
-    facts([rows.length > 1 ? null : ["Role", replica ? "replica" : "primary, without replicas"],
+    facts([rows.length > 1 ? null : ["Role", "primary"], rows.length > 1 ? null : ["Replicas", "none"],
       ["Offset", short(r.master_repl_offset)],
       ["Backlog", r.repl_backlog_active ? `${bytes(r.repl_backlog_histlen)} of ${bytes(r.repl_backlog_size)}` : "none"],
       ["Full syncs", short(now.info.stats.sync_full)], ["Partial syncs", `${short(now.info.stats.sync_partial_ok)} ok, ${short(now.info.stats.sync_partial_err)} refused`]]));
@@ -438,7 +439,7 @@ function drawCluster() {
 // ---- Columns: cards keep their column, so that none moves while figures change ----
 const columns = [
   [["commands", "latency", "memory", "databases", "keys", "sizes", "slow", "clients", "replication", "files"]],
-  [["commands", "latency", "clients", "slow", "files"], ["memory", "databases", "sizes", "keys", "replication"]],
+  [["commands", "latency", "replication", "slow", "clients"], ["memory", "databases", "sizes", "keys", "files"]],
   [["commands", "latency", "slow"], ["memory", "databases", "sizes"], ["keys", "clients", "replication", "files"]],
 ];
 const twoColumns = matchMedia("(min-width: 901px)"), threeColumns = matchMedia("(min-width: 1700px)");

@@ -17,6 +17,7 @@
 #include "data/server_state/cluster_view.h"
 #include "data/server_state/role.h"
 #include "net/resp.h"
+#include "registry/config.h"
 #include "registry/info.h"
 #include "web/access.h"
 #include "web/hot_keys.h"
@@ -329,7 +330,16 @@ static bool statsMay(const struct access *access, const char *a, const char *b, 
     return accessAllows(access, (struct str[]){strOf(a), strOf(b), strOf(c ? c : "")}, c ? 3 : 2, 0);
 }
 
+/* How the page finds the pages of other nodes. */
+static sds statsNodeUrlJson(sds s) {
+    sds url = configGet("metrics-node-url");
+    s = jsonNameString(s, "node_url", sdsview(url));
+    sdsfree(url);
+    return s;
+}
+
 sds statsMakeJson(const struct access *access) {
+    bool settings = statsMay(access, "CONFIG", "GET", "*");
     bool clients_too = statsMay(access, "CLIENT", "LIST", NULL);
     sds s = jsonNameNumber(jsonOpen(sdsMakeRoomFor(sdsempty(), 32768), '{'), "now", (double)mstime());
     struct infoView info;
@@ -348,8 +358,9 @@ sds statsMakeJson(const struct access *access) {
     s = statsSlowJson(s, access);
     s = statsClientsJson(s, clients_too);
     s = statsLatencyJson(s);
-    s = statsWarningsJson(s, &info, statsMay(access, "CONFIG", "GET", "*"));
+    s = statsWarningsJson(s, &info, settings);
     s = statsShardsJson(s, access);
+    if (settings) s = statsNodeUrlJson(s);
     infoViewClose(&info);
     return jsonClose(s, '}');
 }

@@ -120,8 +120,8 @@ static sds warningsNoLimit(const struct warningFacts *f, enum warningSeverity *s
     if (share < MEMORY_LARGE_SHARE) *severity = WARNING_NOTE;
     return sdscatprintf(sdsempty(),
                         "No maxmemory is set: when the data outgrow this machine's %s, the kernel ends the "
-                        "server. They take %.0f%% now.",
-                        BYTES(f->total_memory), share * 100);
+                        "server. They take %s now.",
+                        BYTES(f->total_memory), BYTES(f->used_memory));
 }
 
 static sds warningsFull(const struct warningFacts *f, enum warningSeverity *severity) {
@@ -139,7 +139,7 @@ static sds warningsFull(const struct warningFacts *f, enum warningSeverity *seve
 
 static sds warningsNothingToEvict(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
-    if (f->maxmemory <= 0 || !warningsPolicyIs(f, "volatile-") || f->expiring > 0 || f->keys <= 0) return NULL;
+    if (f->is_replica || f->maxmemory <= 0 || !warningsPolicyIs(f, "volatile-") || f->expiring > 0 || f->keys <= 0) return NULL;
     return sdscatprintf(sdsempty(),
                         "The policy %.*s evicts only keys with an expiry, and there are none: at maxmemory, "
                         "commands that need memory are refused.",
@@ -160,7 +160,7 @@ static bool warningsCanJudgeGrowth(const struct warningFacts *f) {
 static sds warningsFullSoon(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     double left = f->maxmemory - f->used_memory, growth = f->memory_growth_lately;
-    if (left <= 0 || f->maxmemory <= 0 || growth < MEMORY_GROWTH_NOTABLE || !warningsCanJudgeGrowth(f))
+    if (f->is_replica || left <= 0 || f->maxmemory <= 0 || growth < MEMORY_GROWTH_NOTABLE || !warningsCanJudgeGrowth(f))
         return NULL;
     double seconds = left / growth * f->seconds;
     if (seconds > FULL_SOON_S) return NULL;
@@ -172,7 +172,7 @@ static sds warningsFullSoon(const struct warningFacts *f, enum warningSeverity *
 static sds warningsLastingKeys(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     double lasting = f->keys - f->expiring, growth = f->lasting_growth_lately;
-    if (!warningsCanJudgeGrowth(f) || growth < GROWTH_KEYS || growth < lasting * GROWTH_SHARE) return NULL;
+    if (f->is_replica || !warningsCanJudgeGrowth(f) || growth < GROWTH_KEYS || growth < lasting * GROWTH_SHARE) return NULL;
     if (f->maxmemory > 0 && warningsPolicyIs(f, "allkeys-")) return NULL; /* eviction limits them */
     return sdscatprintf(sdsempty(),
                         "Keys without an expiry grow: by %s in the last %s, to %s. Nothing deletes them but "
@@ -330,9 +330,10 @@ static sds warningsRefusedPartial(const struct warningFacts *f, enum warningSeve
     (void)severity;
     if (f->refused_partial_lately <= 0) return NULL;
     return sdscatprintf(sdsempty(),
-                        "In the last %s, %s to copy everything again, because the backlog no longer held what was "
-                        "missing.",
-                        TIME(f->seconds), COUNT(f->refused_partial_lately, "replica had", "replicas had"));
+                        "In the last %s, %s all data because the backlog did not hold what was missing. When that repeats, "
+                        "repl-backlog-size may be too small.",
+                        TIME(f->seconds),
+                        COUNT(f->refused_partial_lately, "replica has copied", "replicas have copied"));
 }
 
 /* ---- The cluster ---- */
@@ -412,7 +413,6 @@ static const struct {
     {"replica-lag", warningsReplicaLag, WARNING_WARNING, "troubleshooting.md#a-replica-does-not-follow"},
     {"replay-errors", warningsReplayErrors, WARNING_WARNING, "troubleshooting.md#a-replica-does-not-follow"},
     {"backlog-small", warningsBacklog, WARNING_WARNING, "tuning.md#replicas"},
-    {"partial-sync-refused", warningsRefusedPartial, WARNING_WARNING, "tuning.md#replicas"},
     {"replica-writable", warningsWritableReplica, WARNING_WARNING, "troubleshooting.md#writes-are-refused"},
     {"aof-rewrite-failed", warningsAofRewrite, WARNING_WARNING, "backup.md#what-is-on-disk"},
     {"slow-disk", warningsSlowDisk, WARNING_WARNING, "tuning.md#snapshots-and-the-append-only-file"},
@@ -431,6 +431,7 @@ static const struct {
     {"long-fork", warningsLongFork, WARNING_NOTE, "backup.md#snapshots-without-a-fork"},
     {"nothing-saved", warningsNoFiles, WARNING_NOTE, "backup.md#how-much-can-be-lost"},
     {"no-replica", warningsAlone, WARNING_NOTE, "cluster.md#when-a-primary-dies"},
+    {"partial-sync-refused", warningsRefusedPartial, WARNING_NOTE, "tuning.md#replicas"},
     {"replica-syncing", warningsReplicaSyncing, WARNING_NOTE, "troubleshooting.md#a-replica-does-not-follow"},
 };
 #define RULES ((int)(sizeof rules / sizeof *rules))

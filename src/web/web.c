@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -28,6 +29,7 @@
 
 static int64_t metrics_port;
 static sds metrics_bind; /* addresses, separated by blanks */
+static sds metrics_node_url;
 static int sockets[SOCKETS_MAX], socket_count;
 static bool started;
 
@@ -140,14 +142,23 @@ static sds webGetBind(const struct configDirective *d) {
     return sdsdup(metrics_bind);
 }
 
+/* The page makes links of it, so it must not be another kind of address, such as javascript:. */
+static bool webIsNodeUrl(const char *value, const char **err) {
+    bool http = strncmp(value, "http://", 7) == 0 || strncmp(value, "https://", 8) == 0;
+    if (!*value || (http && strstr(value, "{host}"))) return true;
+    *err = "It must begin with http:// or https:// and contain {host}";
+    return false;
+}
+
 void webInit(void) {
     static struct configApply listening = {webReopen};
     static struct configDirective directives[] = {
         CONFIG_INT("metrics-port", NULL, CONFIG_MODIFIABLE, &metrics_port, 0, 0, 65535, NULL),
         CONFIG_SPECIAL("metrics-bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, webSetBind, webGetBind,
                        NULL),
+        CONFIG_STRING("metrics-node-url", NULL, CONFIG_MODIFIABLE, &metrics_node_url, "", webIsNodeUrl, NULL),
     };
-    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) directives[i].apply_with = &listening;
+    for (size_t i = 0; i < 2; i++) directives[i].apply_with = &listening; /* the port and its addresses */
     metrics_bind = sdsnew(DEFAULT_BIND);
     configRegister(directives, sizeof directives / sizeof *directives);
     accessInit();
