@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks whether everything needed to build and test is installed, and installs what is missing if it may.
 #
-#   deps/check.sh [build] [scripts] [jemalloc] [tls] [uring] [web] [zstd] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
+#   deps/check.sh [build] [scripts] [jemalloc] [tls] [uring] [web] [zstd] [test] [oracle] [redis-py] [go] [lint] [valgrind] [site] [--dry-run]
 #
 # Each word names a set of needs (below); without one, it is `build scripts jemalloc`. The Makefile calls this before each
 # build, so when nothing is missing it calls pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
@@ -12,14 +12,16 @@ set -u
 
 # The oracle is the server that tests compare this one with: Valkey, which utils/oracle fetches into build/ with Redis 8, and redis-server, which only
 # apt installs, as comparisons are written for the version that Debian has. redis-py is the client that compares both, from
-# PyPI in build/redis-py. Tests that need a missing one are counted as skipped: none of them is required.
+# PyPI in build/redis-py. Go builds tests/histories; it is large, so only `make test-all` installs it. Tests that need a missing
+# one are counted as skipped: none of them is required.
 #
 # Libraries for scripts (scripts), TLS (tls), io_uring (uring), the metrics port (web) and Zstandard (zstd) are optional,
 # too: a build without them reports that when they are used. The HTTP parser of the metrics port is llhttp, or http-parser where a
 # distribution has no llhttp: deps/http_parser.
 #
 # Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
-#   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH), py (a module of Python),
+#   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH), py (a module of Python, or redis-py),
+#   module (a module of Python, of the first one on the PATH or of the system's),
 #   http (the header of either parser).
 #   A - means that there is no package.
 needs='
@@ -49,12 +51,14 @@ valgrind|cmd|valgrind|valgrind|valgrind|valgrind|valgrind|-
 oracle|cmd|redis-server|redis-server|-|-|-|-
 redis-py|cmd|python3|python3|python3|python|python3|python3
 redis-py|py|ensurepip|python3-venv|-|-|-|-
+site|module|markdown|python3-markdown|python3-markdown|python-markdown|py3-markdown|-
+go|cmd|go|golang-go|golang|go|go|go
 '
 sets=; dry=
 for arg; do
     case $arg in
     --dry-run) dry=yes ;;
-    build | scripts | jemalloc | tls | uring | web | zstd | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
+    build | scripts | jemalloc | tls | uring | web | zstd | test | oracle | redis-py | go | lint | valgrind | site) sets="$sets $arg" ;;
     *) echo "deps/check.sh: unknown word '$arg'" >&2; exit 2 ;;
     esac
 done
@@ -116,6 +120,7 @@ missing() {
         pc) has_package "$what" ;;
         header) has_header "$what" ;;
         http) has_header llhttp.h || has_header http_parser.h ;;
+        module) python3 -c "import $what" 2>/dev/null || /usr/bin/python3 -c "import $what" 2>/dev/null ;;
         py) has_redis_py || python3 -c "import $what" 2>/dev/null ;;
         esac || echo "$set|$how|$what|$rest"
     done
@@ -126,7 +131,7 @@ column() { # the package names of manager number $1, on one line
 }
 
 say() { echo "deps: $*" >&2; }
-optional='^(scripts|oracle|tls|uring|web|zstd|redis-py)'
+optional='^(scripts|oracle|tls|uring|web|zstd|redis-py|go)'
 
 lacking=$(missing)
 [ -n "$lacking" ] || { beside_packages; exit 0; }

@@ -75,9 +75,12 @@ uninstall:
 	    $(patsubst %,$(DESTDIR)$(PREFIX)/lib/%.d/valkey.conf,sysusers tmpfiles)
 
 # The sources of the last commit, which say which one that is: build_commit in .commit serves where there is no git.
-VERSION := $(shell sed -n 's/^.define VALKEY_VERSION  *"\(.*\)"/\1/p' base/version.h)
-DIST := valkey-$(VERSION)
+DIST := skipstone-$(shell sed -n 's/^.define PRODUCT_VERSION  *"\(.*\)"/\1/p' base/version.h)
 dist:
 	@cd $(TOP) && mkdir -p build && git rev-parse --short=8 HEAD >build/.commit && \
 	git archive --format=tar.gz --prefix=$(DIST)/ --add-file=build/.commit -o build/$(DIST).tar.gz HEAD && \
 	echo "  DIST  build/$(DIST).tar.gz"
+
+# What is published for the version whose tag is checked out.
+release:
+	@env -u MAKEFLAGS -u MAKELEVEL $(TOP)/utils/release $(ARGS)

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 #include "client/client_offload.h"
 #include "client/client_stream.h"
@@ -103,6 +104,7 @@ struct client *clientCreate(struct connection *conn) {
 }
 
 void clientClose(struct client *c) {
+    serverAssert(!read_context.reads);
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     c->flags |= CLIENT_CLOSE_ASAP;
     *closing_end = c;

@@ -116,6 +116,8 @@ struct client {
     bool priority : 1;      /* from one of priority-subnets (server/priority_clients.h) */
     bool throttled : 1;     /* CLIENT_PAUSED in the list of throttle.c */
     bool throttle_turn : 1; /* throttle.c has woken it: its next command need not wait again */
+    bool gated : 1;         /* CLIENT_PAUSED by held_clients.c */
+    bool asks_data : 1;     /* it has sent a command whose reply may tell about the data (held_clients.c) */
     bool input_held : 1;    /* nothing is read from it: it cannot run, and has sent enough (turn.c) */
     uint8_t errors_held;    /* in a module's call: enum heldErrors */
 

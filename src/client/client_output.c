@@ -4,7 +4,8 @@
  *     writing    clients that have been given output since the last turn; one list for all
  *
  * A reply is not sent when it is written but at the end of the turn, each client's with one call, so that the
- * replies to a pipeline are sent together. */
+ * replies to a pipeline are sent together. While the gate is active (reply_gate.h), a chain may contain
+ * holds, and is sent up to the first that is closed. */
 #include "client/client_output.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include "client/client_session.h"
 #include "client/client_stream.h"
 #include "client/reply_block.h"
+#include "client/reply_gate.h"
 #include "client/write_turn.h"
 #include "net/connection.h"
 #include "registry/config.h"
@@ -31,6 +33,7 @@
 static struct list writing;
 const struct clientStream *client_stream;
 const struct clientOffload *client_offload;
+void (*client_on_opened)(struct client *c);
 /* `writing` contains clients that sent no request (subscribers): a PUBLISH need not wait for thousands. */
 static bool unsolicited_pending;
 
@@ -45,6 +48,7 @@ static struct outputLimit limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
 static const struct outputLimit default_limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
 static const char *const class_names[CLIENT_CLASSES] = {"normal", "slave", "pubsub"};
 bool (*client_soft_excuse)(const struct client *c);
+bool client_output_limited;
 static size_t over_soft; /* clients whose output is above the soft limit */
 
 /* ---- Limits ---- */
@@ -100,6 +104,11 @@ static bool clientOverLimit(struct client *c, size_t pending) {
 }
 
 static __attribute__((noinline)) void clientOutputCheckLimits(struct client *c, size_t pending) {
+    if (read_context.reads) {
+        if (client_output_limited && (pending > OUTPUT_FREE || clientOutputSoftSince(c)))
+            clientRefusesRead(c);
+        return;
+    }
     if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !clientOverLimit(c, pending)) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_WARNING, "Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
@@ -158,6 +167,7 @@ static bool clientOutputSetLimits(const struct configDirective *d, int argc, con
         }
     }
     memcpy(limits, now, sizeof limits);
+    client_output_limited = limits[CLIENT_CLASS_NORMAL].hard || limits[CLIENT_CLASS_NORMAL].soft;
     return true;
 }
 
@@ -200,9 +210,18 @@ void clientWriteLater(struct client *c) {
     unsolicited_pending |= !executing;
 }
 
+/* Removes a seal that nothing precedes and nothing follows. */
+static __attribute__((noinline, cold)) void clientOutputDropSeal(struct client *c) {
+    struct replyBlock *b = c->out.head;
+    if (b->next || replyHoldOf(b)->state != HOLD_SEAL) return;
+    c->out.mem -= sizeof *b;
+    c->out.head = c->out.tail = NULL;
+    replyBlockFree(b);
+}
+
 static void clientOutputDropSent(struct client *c, size_t n) {
     n += c->out.sent;
-    while (c->out.head && n >= c->out.head->used) {
+    while (c->out.head && n >= c->out.head->used && !replyBlockStops(c->out.head)) {
         struct replyBlock *b = c->out.head;
         n -= b->used;
         c->out.bytes -= b->used;
@@ -212,6 +231,7 @@ static void clientOutputDropSent(struct client *c, size_t n) {
     }
     if (c->out.head) {
         c->out.sent = n;
+        if (replyBlockIsHold(c->out.head)) clientOutputDropSeal(c);
         return;
     }
     serverAssert(n == 0 && c->out.bytes == 0);
@@ -231,9 +251,13 @@ static enum sent clientOutputOnWritten(struct client *c, const struct connWrite 
     return n < expected ? SENT_SOME : SENT_WHOLE;
 }
 
+static inline bool clientOutputMaySendChain(const struct client *c) {
+    return c->out.head && !replyBlockStops(c->out.head);
+}
+
 bool clientSendNow(struct client *c) {
     enum sent sent = SENT_WHOLE;
-    while (c->out.head && sent == SENT_WHOLE) {
+    while (clientOutputMaySendChain(c) && sent == SENT_WHOLE) {
         struct iovec iov[WRITE_IOV_MAX];
         int pieces = replyBlocksPieces(c->out.head, c->out.sent, iov, WRITE_IOV_MAX);
         struct connWrite w = {c->conn, iov, pieces, 0, 0};
@@ -243,8 +267,9 @@ bool clientSendNow(struct client *c) {
     return sent != SENT_BROKEN;
 }
 
-static bool clientOutputHasOutput(const struct client *c) {
-    return c->out.head || (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && client_stream->waits(c));
+static bool clientOutputMaySend(const struct client *c) {
+    return clientOutputMaySendChain(c) ||
+           (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && client_stream->waits(c));
 }
 
 static bool clientOutputSendAll(struct client *c) {
@@ -260,9 +285,9 @@ static void clientOutputWriteHandler(struct connection *conn) {
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     if (!clientOutputSendAll(c)) {
         clientClose(c);
-    } else if (!clientOutputHasOutput(c)) {
+    } else if (!clientOutputMaySend(c)) {
         connSetWriteHandler(conn, NULL);
-        if (c->flags & CLIENT_CLOSE_AFTER_REPLY) clientClose(c);
+        if (c->flags & CLIENT_CLOSE_AFTER_REPLY && !c->out.head) clientClose(c);
     }
 }
 
@@ -270,11 +295,12 @@ static void clientOutputWriteHandler(struct connection *conn) {
 static void clientOutputTurnEnded(struct client *c, bool well) {
     if (!well)
         clientClose(c);
-    else if (clientOutputHasOutput(c))
+    else if (clientOutputMaySend(c))
         connSetWriteHandler(c->conn, clientOutputWriteHandler);
-    else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
+    else if (c->flags & CLIENT_CLOSE_AFTER_REPLY && !c->out.head)
         clientClose(c);
-    serverAssert(!clientOutputHasOutput(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
+    if (replyGateIsActive()) replyGateSeal(c);
+    serverAssert(!clientOutputMaySend(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
 }
 
 static struct writeTurn turn;
@@ -286,6 +312,53 @@ static void clientOutputTurnWrote(const struct connWrite *w) {
     clientOutputTurnEnded(c, sent == SENT_WHOLE ? clientOutputSendAll(c) : sent == SENT_SOME);
 }
 
+/* Passes what precedes the first closed hold to the client's thread, which never sees a hold. */
+static __attribute__((noinline, cold)) void clientOutputOffloadApproved(struct client *c) {
+    struct clientOutput rest = {0};
+    struct replyBlock **at = &c->out.head;
+    c->out.tail = NULL;
+    while (*at && !replyBlockStops(*at)) {
+        struct replyBlock *b = *at;
+        if (!replyBlockIsHold(b)) {
+            c->out.tail = b;
+            at = &b->next;
+            continue;
+        }
+        c->out.mem -= sizeof *b;
+        *at = b->next;
+        replyBlockFree(b);
+    }
+    rest.head = *at;
+    *at = NULL;
+    for (struct replyBlock *b = rest.head; b; b = b->next) {
+        rest.bytes += b->used;
+        rest.mem += sizeof *b + b->cap;
+        rest.tail = b;
+    }
+    c->out.bytes -= rest.bytes;
+    c->out.mem -= rest.mem;
+    if (c->out.head) client_offload->send(c);
+    if (!rest.head) {
+        replyGateSeal(c);
+        return;
+    }
+    if (c->out.tail)
+        c->out.tail->next = rest.head;
+    else
+        c->out.head = rest.head;
+    c->out.tail = rest.tail;
+    c->out.bytes += rest.bytes;
+    c->out.mem += rest.mem;
+    clientOutputDropSent(c, 0);
+}
+
+static inline void clientOutputOffload(struct client *c) {
+    if (replyGateIsActive())
+        clientOutputOffloadApproved(c);
+    else
+        client_offload->send(c);
+}
+
 static inline void clientOutputAddToTurn(struct client *c) {
     listRemove(&writing, &c->out.write_node);
     if (c->flags & CLIENT_CLOSE_ASAP) return;
@@ -293,8 +366,8 @@ static inline void clientOutputAddToTurn(struct client *c) {
     clientCheckOutput(c, 0);
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0))
-        client_offload->send(c);
-    else if (c->out.head)
+        clientOutputOffload(c);
+    else if (clientOutputMaySendChain(c))
         writeTurnAdd(&turn, c->conn, c->out.head, c->out.sent, clientOutputTurnWrote);
     else
         clientOutputTurnEnded(c, clientOutputSendAll(c));
@@ -307,7 +380,26 @@ bool clientsHavePriorityOutput(void) {
     return false;
 }
 
+/* Called when a hold has opened: what it held may be sent. */
+static void clientOutputOnOpened(struct client *c) {
+    clientOutputDropSent(c, 0);
+    clientWriteLater(c);
+    if (client_on_opened) client_on_opened(c);
+}
+
+/* Decides which output may be sent. */
+static __attribute__((noinline, cold)) void clientsPassGate(bool priority_only) {
+    replyGateUpdate(clientOutputOnOpened);
+    listForEach(&writing, it) {
+        struct client *c = listEntry(it, struct client, out.write_node);
+        if (priority_only && !c->priority) continue;
+        replyGateHold(c);
+        if (c->out.head) clientOutputDropSent(c, 0);
+    }
+}
+
 void clientsWritePriority(void) {
+    if (replyGateIsActive()) clientsPassGate(true);
     listForEach(&writing, it) {
         struct client *c = listEntry(it, struct client, out.write_node);
         if (c->priority) clientOutputAddToTurn(c);
@@ -317,6 +409,7 @@ void clientsWritePriority(void) {
 
 void clientsWritePending(void) {
     unsolicited_pending = false;
+    if (replyGateIsActive()) clientsPassGate(false);
     listForEach(&writing, it) clientOutputAddToTurn(listEntry(it, struct client, out.write_node));
     writeTurnSend(&turn, clientOutputTurnWrote);
     if (client_offload) client_offload->flush();

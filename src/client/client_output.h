@@ -2,9 +2,10 @@
 /* client_output.h - sending clients their output, and client-output-buffer-limit.
  *
  * Invariant: a client with output and a connection is in the list of clients to write to, or waits for the
- * event that its socket is writable, or is being closed. */
+ * event that its socket is writable, or is being closed, or all its output is held back (reply_gate.h). */
 #pragma once
 
+#include "base/read_phase.h"
 #include "client/client.h"
 #include "client/client_offload.h"
 #include "registry/cron.h"
@@ -28,8 +29,20 @@ void clientsWritePriority(void);
 void clientWriteLater(struct client *c); /* called by reply.c for the first byte */
 /* Sends until the chain is empty or the socket is full. Returns false when the connection is broken. */
 bool clientSendNow(struct client *c);
+/* Called when output that was held back (reply_gate.h) may be sent; NULL: nothing is. */
+extern void (*client_on_opened)(struct client *c);
 /* Closes the client when its unread output plus `more` bytes exceed client-output-buffer-limit. */
 void clientCheckOutput(struct client *c, size_t more);
+/* Whether clients of the class "normal" have a limit. In a reader (read_phase.h), where only such clients
+ * are, clientCheckOutput closes nobody: it refuses a request whose output may exceed the limit. */
+extern bool client_output_limited;
+/* Called before what a reader must not do: as readRefuses. The rest of the reply, which would be dropped, is
+ * not written. */
+static inline bool clientRefusesRead(struct client *c) {
+    if (!readRefuses()) return false;
+    c->flags |= CLIENT_REPLY_SKIP; /* until the handler returns */
+    return true;
+}
 /* Counts n bytes that were written to its socket, in one call. */
 static inline void clientNoteSent(struct client *c, size_t n) {
     clientstats.writes++;

@@ -14,7 +14,6 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "base/read_phase.h"
 #include "client/client.h"
 #include "client/client_output.h"
 #include "client/client_stream.h"
@@ -74,7 +73,8 @@ static void replyLinkShared(struct client *c, struct replyShared *s, size_t from
  * replyChainAdvance(). */
 static inline char *replyChainReserve(struct client *c, size_t n) {
     if (__builtin_expect(!c->out.tail || c->out.tail->cap - c->out.tail->used < n, 0)) {
-        if (!c->out.head) clientWriteLater(c);
+        if (!c->out.tail || replyBlockIsHold(c->out.tail))
+            clientWriteLater(c); /* the first, or behind a hold */
         replyAppendBlock(c, n);
     }
     return c->out.tail->buf + c->out.tail->used;
@@ -152,8 +152,8 @@ void replyBulk(struct client *c, struct str s) {
     replyChainAppend(c, "\r\n", 2);
 }
 
-bool replyLinks(const struct client *c) {
-    return c->conn && !readRefuses();
+bool replyLinks(struct client *c) {
+    return c->conn && !clientRefusesRead(c);
 }
 
 void replyBulkShared(struct client *c, struct replyShared *s, size_t from, size_t len) {
@@ -334,7 +334,7 @@ static struct replyBlock *replyBlockForCopy(const struct client *c, size_t n) {
 void replyAppendShared(struct client *c, struct replyShared *s) {
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_FAKE)) return;
     struct replyBlock *tail = c->out.tail;
-    if (!tail) clientWriteLater(c);
+    if (!tail || replyBlockIsHold(tail)) clientWriteLater(c);
     if (s->len >= SHARE_MIN) {
         replyLinkShared(c, s, 0, s->len);
     } else {
@@ -425,7 +425,7 @@ static sds replyWithPrefix(struct str msg) {
 }
 
 void replyErrorCounted(struct client *c, struct str msg) {
-    if (readRefuses()) return;
+    if (clientRefusesRead(c)) return;
     c->flags |= CLIENT_ERROR;
     if (!replyIsMuted(c)) replyAppendError(c, msg);
     if (__builtin_expect(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY), 0) && reply_error_unread)
@@ -434,7 +434,7 @@ void replyErrorCounted(struct client *c, struct str msg) {
 }
 
 void replyErrorStr(struct client *c, struct str msg) {
-    if (readRefuses()) return;
+    if (clientRefusesRead(c)) return;
     if (msg.len && msg.ptr[0] == '-') msg = strN(msg.ptr + 1, msg.len - 1);
     while (msg.len && (msg.ptr[msg.len - 1] == '\n' || msg.ptr[msg.len - 1] == '\r')) msg.len--;
     sds led = reply_error_prefix ? replyWithPrefix(msg) : NULL;
@@ -448,7 +448,7 @@ void replyErrorStr(struct client *c, struct str msg) {
 }
 
 void replyErrorCount(struct client *c, struct str msg) {
-    if (readRefuses()) return;
+    if (clientRefusesRead(c)) return;
     c->flags |= CLIENT_ERROR;
     if (c->errors_held)
         c->errors_held = ERRORS_HELD_SOME;

@@ -40,7 +40,7 @@ void replyBulk(struct client *c, struct str s);
 /* Replies a bulk string whose bytes are linked into the chain, not copied: for long ones (reply_block.h). A
  * client without connection has its replies read at once, and should be given copies. */
 struct replyShared;
-bool replyLinks(const struct client *c);
+bool replyLinks(struct client *c);
 void replyBulkShared(struct client *c, struct replyShared *s, size_t from, size_t len);
 void replyBulkCstr(struct client *c, const char *s);
 void replyBulkLongLong(struct client *c, int64_t v);

@@ -7,6 +7,7 @@
 #include "client/reply_block.h"
 
 #include "base/assert.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 
 #define POOL_MAX  4096 /* 64 MiB */
@@ -53,9 +54,19 @@ sds replySharedTakeText(struct replyShared *s) {
 
 /* ---- Blocks ---- */
 
-/* Each thread's own. */
-static __thread struct replyBlock *pool;
-static __thread int pool_size, pool_least; /* pool_least: the minimum since replyPoolTrim */
+struct replyPool {
+    struct replyBlock *blocks;
+    int count, least; /* least: the minimum since replyPoolTrim */
+};
+/* One pool is the writer's (base/read_phase.h): the main thread uses it, and so does a module's thread while
+ * it holds the lock, as such a thread may end at any time. A reader has its own, which it fills by
+ * replyPoolExchange. */
+static struct replyPool writer_pool;
+static __thread struct replyPool reader_pool;
+
+static inline struct replyPool *replyPoolOfThread(void) {
+    return __builtin_expect(read_context.reads, 0) ? &reader_pool : &writer_pool;
+}
 
 struct replyBlock *replyBlockOf(size_t cap) {
     struct replyBlock *b = zmalloc(sizeof *b + cap);
@@ -63,34 +74,35 @@ struct replyBlock *replyBlockOf(size_t cap) {
     return b;
 }
 
-static struct replyBlock *replyBlockTakeFromPool(void) {
-    struct replyBlock *b = pool;
-    pool = b->next;
-    if (--pool_size < pool_least) pool_least = pool_size;
+static struct replyBlock *replyPoolTake(struct replyPool *pool) {
+    struct replyBlock *b = pool->blocks;
+    pool->blocks = b->next;
+    if (--pool->count < pool->least) pool->least = pool->count;
     return b;
 }
 
 struct replyBlock *replyBlockNew(size_t room) {
     if (room > REPLY_BLOCK_ROOM) return replyBlockOf(room);
-    if (!pool) return replyBlockOf(REPLY_BLOCK_ROOM);
-    struct replyBlock *b = replyBlockTakeFromPool();
+    struct replyPool *pool = replyPoolOfThread();
+    if (!pool->blocks) return replyBlockOf(REPLY_BLOCK_ROOM);
+    struct replyBlock *b = replyPoolTake(pool);
     b->next = NULL;
     b->used = 0;
     return b;
 }
 
 void replyPoolExchange(struct replyBlock **blocks, int *count) {
-    struct replyBlock *before = pool;
-    int before_count = pool_size;
-    pool = *blocks;
-    pool_size = *count;
-    *blocks = before;
-    *count = before_count;
+    struct replyPool before = reader_pool;
+    reader_pool.blocks = *blocks;
+    reader_pool.count = *count;
+    *blocks = before.blocks;
+    *count = before.count;
 }
 
 void replyPoolTrim(void) {
-    for (int spare = pool_least; spare > 0 && pool_size > POOL_IDLE; spare--) zfree(replyBlockTakeFromPool());
-    pool_least = pool_size;
+    struct replyPool *pool = &writer_pool;
+    for (int spare = pool->least; spare > 0 && pool->count > POOL_IDLE; spare--) zfree(replyPoolTake(pool));
+    pool->least = pool->count;
 }
 
 struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t len) {
@@ -100,16 +112,34 @@ struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t 
     return b;
 }
 
+size_t reply_holds;
+
+struct replyBlock *replyHoldNew(struct client *c) {
+    struct replyBlock *b = zmalloc(sizeof *b + sizeof(struct replyHold));
+    *b = (struct replyBlock){.buf = b->room};
+    *replyHoldOf(b) = (struct replyHold){.client = c, .state = HOLD_SEAL};
+    reply_holds++;
+    return b;
+}
+
+static void replyHoldLeave(struct replyBlock *b) {
+    struct replyHold *h = replyHoldOf(b);
+    if (listLinked(&h->node)) listRemove(h->list, &h->node);
+    reply_holds--;
+}
+
 void replyBlockFree(struct replyBlock *b) {
+    struct replyPool *pool = replyPoolOfThread();
     serverAssert(b->used <= b->cap);
     if (b->shared) {
         replySharedRelease(b->shared);
         zfree(b);
-    } else if (b->cap == REPLY_BLOCK_ROOM && pool_size < POOL_MAX) {
-        b->next = pool;
-        pool = b;
-        pool_size++;
+    } else if (b->cap == REPLY_BLOCK_ROOM && pool->count < POOL_MAX) {
+        b->next = pool->blocks;
+        pool->blocks = b;
+        pool->count++;
     } else {
+        if (replyBlockIsHold(b)) replyHoldLeave(b);
         zfree(b);
     }
 }
@@ -122,6 +152,10 @@ void replyBlockFreePlain(struct replyBlock *b) {
 int replyBlocksPieces(const struct replyBlock *b, size_t sent, struct iovec *iov, int room) {
     int count = 0;
     for (; b && count < room; b = b->next) {
+        if (__builtin_expect(!b->used, 0)) {
+            if (replyBlockStops(b)) break;
+            continue;
+        }
         iov[count].iov_base = b->buf + sent;
         iov[count++].iov_len = b->used - sent;
         sent = 0;

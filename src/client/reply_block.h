@@ -7,6 +7,8 @@
  *     a message:     [refs len bytes | room .......]               bytes points at `room`
  *     a value:       [refs len bytes] -> sds                       so a key's text need not be copied
  *
+ *     a hold:        [next used=0 cap=0 | struct replyHold]        no bytes: the gate's (reply_gate.h)
+ *
  * Invariant: used <= cap, and bytes with more than one reference are only read. */
 #pragma once
 
@@ -16,6 +18,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/assert.h"
+#include "base/linked_list.h"
 #include "base/sds.h"
 
 /* Bytes with several owners, each with a reference: chains, code that composes a message for many clients,
@@ -48,20 +52,49 @@ struct replyBlock {
 };
 #define REPLY_BLOCK_ROOM (16 * 1024 - sizeof(struct replyBlock))
 
+/* A hold: nothing behind it may be sent unless it is open. A seal is one that no output stands behind yet, or
+ * only output that nothing has decided about. */
+enum replyHoldState { HOLD_SEAL, HOLD_CLOSED, HOLD_OPEN };
+struct client;
+struct replyHold {
+    struct listNode node; /* while closed: in `list` */
+    struct list *list;
+    struct client *client;
+    uint64_t wanted[2]; /* by source: the position that it waits for */
+    int64_t since_ms;
+    enum replyHoldState state;
+};
+extern size_t reply_holds; /* that exist */
+struct replyBlock *replyHoldNew(struct client *c);
+static inline struct replyHold *replyHoldOf(const struct replyBlock *b) {
+    debugAssert(!b->cap && !b->shared);
+    return (struct replyHold *)b->room;
+}
+static inline bool replyBlockIsHold(const struct replyBlock *b) {
+    return __builtin_expect(!b->cap, 0);
+}
+/* Returns whether nothing behind this block may be sent. */
+static inline bool replyBlockStops(const struct replyBlock *b) {
+    return replyBlockIsHold(b) && replyHoldOf(b)->state != HOLD_OPEN;
+}
+
 struct replyBlock *replyBlockNew(size_t room); /* of the standard size, or larger if necessary */
 struct replyBlock *replyBlockOf(size_t cap);   /* with cap bytes */
 /* Creates a block that views len bytes of s, from `from` on. */
 struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t len);
 void replyBlockFree(struct replyBlock *b);
 void replyBlocksFree(struct replyBlock *first); /* frees the whole chain; NULL is fine */
-/* Fills iov with the first pieces of a chain, without `sent` bytes of the first block. Returns how many. */
+/* Fills iov with the first pieces of a chain up to a closed hold, without `sent` bytes of the first block.
+ * Returns how many. */
 int replyBlocksPieces(const struct replyBlock *first, size_t sent, struct iovec *iov, int room);
 
-/* Any thread may free a plain block, whose bytes are not shared. All else is for the main thread only. */
+/* Any thread may free a plain block, which is no hold and whose bytes are not shared. All else is for the
+ * main thread only. */
 static inline bool replyBlockIsPlain(const struct replyBlock *b) {
     return !b->shared;
 }
 void replyBlockFreePlain(struct replyBlock *b);
-/* Exchanges this thread's pool for another list of blocks of the standard size, of which there are *count. */
+/* For a reader (base/read_phase.h): exchanges its pool for another list of blocks of the standard size, of
+ * which there are *count. */
 void replyPoolExchange(struct replyBlock **blocks, int *count);
-void replyPoolTrim(void); /* frees pooled blocks that were not needed since the last call */
+void replyPoolTrim(void); /* the writer's: frees pooled blocks that were not needed since the last call */

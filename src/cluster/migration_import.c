@@ -106,7 +106,7 @@ static void migrationImportWaitForOthers(struct migrationJob *job) {
  * restarts with these has those. */
 static void migrationImportTakeSlots(struct migrationJob *job) {
     struct topology *t = clusterTopology();
-    if (persistenceAofOn() && persistence.aofWrite) persistence.aofWrite();
+    if (persistenceAofOn() && persistence.aofSync) persistence.aofSync();
     serverLog(LL_NOTICE, "Slots %s have moved from node %s to node %s", job->ranges, job->source,
               t->myself->id);
     slotSetForEach(&job->slots, slot) slotAssign(t, slot, t->myself);

@@ -54,6 +54,7 @@ static const struct rule {
     {RULE_MONITOR,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Replica can't interact with the keyspace"},
     {RULE_PAUSED,         { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: it waits until the pause ends"},
     {RULE_THROTTLED,      { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: it waits for its turn"},
+    {RULE_HELD,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: it waits until earlier replies have left"},
     {RULE_QUEUED,         { Y,   n,   n,      n,       n,    Y,     n,     n },   Y, "none: it waits for EXEC"},
 };
 #undef Y

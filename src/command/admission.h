@@ -47,6 +47,7 @@ enum admissionRule { /* in the order of the table */
                      RULE_MONITOR,
                      RULE_PAUSED,
                      RULE_THROTTLED,
+                     RULE_HELD,
                      RULE_QUEUED,
                      RULES
 };

@@ -20,9 +20,8 @@
 #include "registry/info.h"
 #include "registry/latency.h"
 
-#define HOOKS_AT_POINT      8
-#define REFUSAL_HOOKS_MAX   8
-#define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the clock is refreshed */
+#define HOOKS_AT_POINT    8
+#define REFUSAL_HOOKS_MAX 8
 
 struct call *call_running;
 struct request *call_replacement;

@@ -79,6 +79,8 @@ static inline void callRunHooks(enum callPoint at, struct client *c) {
     if (__builtin_expect(call_points & 1u << at, 0)) callRunActiveHooks(at, c);
 }
 
+#define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the clock is refreshed */
+
 struct callStats {
     uint64_t processed, unexpected_errors;
     uint64_t ticks; /* spent in commands; time in scripts and transactions counts once */

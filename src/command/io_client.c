@@ -28,6 +28,7 @@
 #include "base/zmalloc.h"
 #include "client/client_offload.h"
 #include "client/client_output.h"
+#include "client/reply_gate.h"
 #include "client/write_turn.h"
 #include "command/parallel_read.h"
 
@@ -232,9 +233,12 @@ static bool ioClientKeepForReading(struct ioClient *p, struct ioInput *in) {
 
 static void ioClientConsumeBytes(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
     if (ioReaderParse(&p->reader, in, dst, n)) {
-        if (!ioClientKeepForReading(p, in)) ioClientPostInput(p, in);
+        /* The main thread counts parts when it receives them, so what ends them has to come after. */
+        if (p->in_parts || !ioClientKeepForReading(p, in)) ioClientPostInput(p, in);
+        p->in_parts = false;
         return;
     }
+    p->in_parts = true;
     ioThreadPost(p->thread, (struct ioMessage){
                                 .what = IO_CLIENT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
     ioClientRecycleInput(ioClientStateOf(p), in);
@@ -691,6 +695,7 @@ static void ioClientFinishRecall(struct ioClient *p) {
     if (p->in_handshake) tlsSwapDone(c->conn, main_handshake_done);
     connAttach(c->conn, main_loop);
     ioClientTakeInputBack(c, p);
+    if (p->head && replyGateIsActive()) replyGateSealFront(c); /* that has been approved */
     ioClientTakeOutputBack(c, p);
     bool broken = p->broken;
     ioClientFree(p);

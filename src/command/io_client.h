@@ -76,6 +76,7 @@ struct ioClient {
     size_t sent_of_head;
     struct ioClient *next_to_write;
     bool to_write, input_with_main, muted, report_when_sent, broken;
+    bool in_parts; /* IO_CLIENT_PART was posted for the request that is being read */
 };
 _Static_assert(sizeof(struct ioClient) == 192, "a line for each side, and what stands for the connection");
 _Static_assert(IO_THREADS_MAX <= UINT8_MAX, "thread_number holds it");

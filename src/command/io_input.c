@@ -90,10 +90,13 @@ void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv,
     req->key_count = b->key_count;
     req->prefetch.parts = b->cmd ? b->cmd->spec->prefetch : 0;
     if (req->prefetch.parts & PREFETCH_PATH && b->argc > 2) req->prefetch.member = argv[2];
+    if (req->prefetch.parts & PREFETCH_SCORE && b->argc > 3) {
+        req->prefetch.score = argv[2];
+        req->prefetch.score_to = argv[3];
+    }
     if (b->key_hash_count == b->key_count) return;
     req->prefetch.member = key_hashes[b->key_count].key;
     req->prefetch.member_hash = key_hashes[b->key_count].hash;
-    req->prefetch.score = argv[2];
 }
 
 sds ioInputAppendRest(sds s, struct ioInput *in) {

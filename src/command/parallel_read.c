@@ -9,6 +9,7 @@
 #include "base/zmalloc.h"
 #include "client/client_output.h"
 #include "client/reply_block.h"
+#include "client/reply_gate.h"
 #include "command/admission.h"
 #include "command/call.h"
 #include "command/command.h"
@@ -40,7 +41,7 @@ struct parallelReader {
     struct readPhaseReader phase;
     /* Since they were last added to the server's. */
     struct readCounts {
-        uint64_t net_in, net_out, reads, max_input, hits, misses, prefetches, prefetched_keys;
+        uint64_t net_in, net_out, reads, max_input, max_output, hits, misses, prefetches, prefetched_keys;
     } counts;
     unsigned call_count;
     struct countedCall {
@@ -76,6 +77,8 @@ static void parallelReadAddUp(struct parallelReader *pr) {
     clientstats.writes += pr->counts.reads;
     if (pr->counts.max_input > clientstats.max_input_buffer)
         clientstats.max_input_buffer = pr->counts.max_input;
+    if (pr->counts.max_output > clientstats.max_output_buffer)
+        clientstats.max_output_buffer = pr->counts.max_output;
     prefetch_stats.threaded_batches += pr->counts.prefetches;
     prefetch_stats.threaded_keys += pr->counts.prefetched_keys;
     prefetch_stats.keys += pr->counts.prefetched_keys;
@@ -93,10 +96,14 @@ static void parallelReadCount(struct parallelReader *pr, struct serverCommand *c
 
 /* ---- The main thread ---- */
 
-/* Whether nothing in the server has to see each request, or to order it among others. (maxmemory-clients: its
- * rule of admission says so.) */
+/* Whether nothing in the server has to see each request, or to order it among others, and no reply has to
+ * wait (reply_gate.h). (maxmemory-clients: its rule of admission says so.) While a dataset is loaded or a
+ * script runs for long, the main thread polls within the turn, and nothing is opened. */
 static bool parallelReadsPossible(void) {
-    return admission_reads_possible && !call_points && !db_loading && !call_running;
+    debugAssert(!db_loading && !call_running);
+    bool safe = !replyGateIsActive() || replyGateIsOpen();
+    if (!safe) return false;
+    return admission_reads_possible && !call_points;
 }
 
 void parallelReadsOpen(void) {
@@ -196,9 +203,12 @@ bool parallelReadGoOn(struct parallelReader *pr) {
     return parallelReadEnter(pr);
 }
 
+/* A client with stashed input has requests that come first. Between turns nobody takes part in one, all
+ * output has been passed on, and errors that are held or input that is kept back belong to other flags. */
 bool parallelReadFits(const struct client *c) {
-    return !(c->flags & ~(uint32_t)FINE_FLAGS) && !c->turn && !c->querybuf && !c->input_error &&
-           !c->out.head && !c->errors_held && !c->input_held;
+    bool fits = !(c->flags & ~(uint32_t)FINE_FLAGS) && !c->querybuf;
+    debugAssert(!c->turn && !(fits && (c->input_error || c->out.head || c->errors_held || c->input_held)));
+    return fits;
 }
 
 void parallelReadNoteInput(struct parallelReader *pr, struct client *c, size_t bytes) {
@@ -243,10 +253,12 @@ static bool parallelReadCall(struct parallelReader *pr, struct client *c, struct
     uint64_t start = ticksNow();
     r->cmd->spec->proc(c);
     uint64_t ticks = ticksNow() - start;
+    if (__builtin_expect(client_output_limited, 0)) clientCheckOutput(c, 0);
     int64_t reply_bytes = (int64_t)(c->out.bytes - before.bytes);
     if (__builtin_expect(read_context.refused, 0)) {
         read_context.hits = context.hits;
         read_context.misses = context.misses;
+        c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
         parallelReadTakeBack(c, before, used);
     } else {
         c->commands++;
@@ -257,6 +269,7 @@ static bool parallelReadCall(struct parallelReader *pr, struct client *c, struct
             callNoteUnusual(c, ticks, reply_bytes);
             pthread_mutex_unlock(&statistics);
         }
+        if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us) clockRefresh();
     }
     parallelReadMirror(c, NULL);
     return !read_context.refused;
@@ -277,6 +290,7 @@ struct replyBlock *parallelReadTakeOutput(struct parallelReader *pr, struct clie
     *bytes = c->out.bytes;
     c->net_out += c->out.bytes;
     pr->counts.net_out += c->out.bytes;
+    if (c->out.bytes > pr->counts.max_output) pr->counts.max_output = c->out.bytes;
     c->out.head = c->out.tail = NULL;
     c->out.bytes = c->out.mem = 0;
     return blocks;

@@ -2,7 +2,7 @@
 /* prefetch.c - see prefetch.h. */
 #include "command/prefetch.h"
 
-#define STEPS_MAX 24
+#define STEPS_MAX 48
 
 struct prefetchStats prefetch_stats;
 
@@ -15,9 +15,16 @@ static int prefetchObjects(struct prefetchBatch *b) {
         __builtin_prefetch(v->o);
         v->prefetch = k->prefetch;
         v->state.at = NULL;
+        v->state.next = NULL;
         v++;
     }
     return (int)(v - b->values);
+}
+
+static inline bool prefetchStep(struct prefetchValue *v, int step) {
+    if (v->state.next) return v->state.next(&v->state);
+    const struct objectType *type = objectTypeOf(v->o);
+    return type->prefetch && type->prefetch(v->o, v->prefetch, step, &v->state);
 }
 
 /* In each pass the type prefetches the next lines on the way to the data. */
@@ -25,8 +32,7 @@ static void prefetchValues(struct prefetchValue *values, int count) {
     for (int step = 0; count && step < STEPS_MAX; step++) {
         struct prefetchValue *kept = values;
         for (struct prefetchValue *v = values, *end = v + count; v < end; v++) {
-            const struct objectType *type = objectTypeOf(v->o);
-            if (!type->prefetch || !type->prefetch(v->o, v->prefetch, step, &v->state)) continue;
+            if (!prefetchStep(v, step)) continue;
             if (kept != v) *kept = *v;
             kept++;
         }

@@ -20,6 +20,7 @@
 #include "base/assert.h"
 #include "base/key_slot.h"
 #include "base/num.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "data/keyspace/db.h"
@@ -392,6 +393,7 @@ void propagateRewriteArg(struct str arg) {
 }
 
 void propagateSeparately(void) {
+    if (read_context.reads) return; /* it refuses what would be propagated */
     struct propagationUnit *u = &propagation;
     if (propagateWanted() && u->depth == 1 && propagateIsFirst(u)) u->apart = u->busy = true;
 }

@@ -99,6 +99,9 @@ int requestHashKeys(struct request *r, struct keyHint *key_hashes, int room) {
         n++;
     } else if (parts & PREFETCH_PATH && r->argc > 2) {
         r->prefetch.member = r->argv[2];
+    } else if (parts & PREFETCH_SCORE) {
+        r->prefetch.score = r->argv[2];
+        r->prefetch.score_to = r->argv[3];
     }
     return r->key_hash_count = n;
 }

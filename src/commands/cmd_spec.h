@@ -135,12 +135,14 @@ struct commandSpec {     /* arrays end with a NULL name */
 enum { CMD_DOC_DEPRECATED = 1, CMD_DOC_SYSCMD = 2 };
 /* The parts of its key's value that a command will use. */
 enum {
-    PREFETCH_HEAD = 1,       /* the first elements */
-    PREFETCH_TAIL = 2,       /* the last ones */
-    PREFETCH_MEMBER = 4,     /* argv[2], looked up in the value's index */
-    PREFETCH_NEW_MEMBER = 8, /* argv[3], likewise (argv[2] is its score) */
-    PREFETCH_RANK = 16,      /* with MEMBER: its rank, too */
-    PREFETCH_SCORE = 32,     /* with NEW_MEMBER: also the place where its score belongs */
-    PREFETCH_WHOLE = 64,     /* all bytes of a string */
-    PREFETCH_PATH = 128,     /* argv[2], looked up in the value without a hash */
+    PREFETCH_HEAD = 1,        /* the first elements */
+    PREFETCH_TAIL = 2,        /* the last ones */
+    PREFETCH_MEMBER = 4,      /* argv[2], looked up in the value's index */
+    PREFETCH_NEW_MEMBER = 8,  /* argv[3], likewise (argv[2] is its score) */
+    PREFETCH_RANK = 16,       /* with MEMBER: its rank, too */
+    PREFETCH_SCORE = 32,      /* argv[2], a score or a bound: the way to its place, in a batch of several */
+    PREFETCH_WHOLE = 64,      /* all bytes of a string */
+    PREFETCH_PATH = 128,      /* argv[2], looked up in the value without a hash */
+    PREFETCH_INCREMENT = 256, /* with SCORE: argv[2] is added to the member's score */
+    PREFETCH_RUN = 512,       /* with SCORE: some elements from there on, up to the score in argv[3] */
 };

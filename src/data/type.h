@@ -19,8 +19,11 @@ struct valueParts;
 
 /* The state of a prefetch hook between its steps. */
 struct prefetchState {
-    const void *at;    /* NULL before step 0 */
-    uint64_t notes[5]; /* for the type's use; undefined until it has written them */
+    const void *at; /* NULL before step 0 */
+    /* Once a step has set this, it is called for each further step instead of the hook, until it returns
+     * false. It is for long ways of short steps, as it saves the way to the encoding. NULL before step 0. */
+    bool (*next)(struct prefetchState *state);
+    uint64_t notes[8]; /* for the type's use; undefined until it has written them */
 };
 
 /* Describes what a command will look for in a value; prefetch hooks read it. It is a part of the command's
@@ -28,8 +31,8 @@ struct prefetchState {
 struct prefetchRequests {
     unsigned parts;       /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/cmd_spec.h) */
     struct str member;    /* to be looked up in the value; ptr NULL: none */
-    struct str score;     /* with PREFETCH_SCORE: may be a score; set only when there are other requests to
-                             overlap with */
+    struct str score;     /* with PREFETCH_SCORE: argv[2], which may be a score, or a bound of a range */
+    struct str score_to;  /* with PREFETCH_RUN: argv[3], the other bound */
     uint64_t member_hash; /* not with PREFETCH_PATH */
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/model_ops.h"
 #include "base/random.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 #include "ds/hashtable_private.h"
 
@@ -447,6 +448,29 @@ static void testOneSegment(void **state) {
     hashtableDestroy(&ht);
 }
 
+/* In a reader (base/read_phase.h) others read the same table: iterators pause nothing, and draws from a table
+ * that has lost most of its entries move none. */
+static void readersChangeNoTable(void **state) {
+    (void)state;
+    hashtable ht;
+    hashtableOrderTestFill(&ht, most);
+    hashtablePause(&ht);
+    for (uint64_t id = 0; id < most - most / 100; id++) hashtableOrderTestTake(&ht, id);
+    size_t memory = hashtableMemory(&ht);
+    read_context.reads = true;
+    hashtablePause(&ht);
+    assert_int_equal(ht.pause, 1);
+    hashtableResume(&ht);
+    assert_int_equal(ht.pause, 1);
+    ht.pause = 0;
+    for (int i = 0; i < 100; i++) assert_non_null(hashtableRandomEntry(&ht));
+    assert_int_equal(hashtableMemory(&ht), memory);
+    read_context.reads = false;
+    assert_non_null(hashtableRandomEntry(&ht));
+    assert_true(hashtableMemory(&ht) < memory);
+    hashtableDestroy(&ht);
+}
+
 static int hashtableOrderTestSomeSegments(void **state) {
     (void)state;
     most = MOST / 4; /* the number of segments is the same */
@@ -475,7 +499,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testScanAfterShrink),  cmocka_unit_test(testScanOfEmptied),
         cmocka_unit_test(testHostileCursors),   cmocka_unit_test(testOnePart),
         cmocka_unit_test(testGrowthSteps),      cmocka_unit_test(testSteadyFill),
-        cmocka_unit_test(testOneSegment),
+        cmocka_unit_test(testOneSegment),       cmocka_unit_test(readersChangeNoTable),
     };
     int failed = cmocka_run_group_tests_name("segments as they are", tests, NULL, NULL);
     failed += cmocka_run_group_tests_name("segments of some 80 buckets", tests,

@@ -333,13 +333,17 @@ static void hllHistogramRun(void *priv, unsigned first, const struct hllRun *r) 
     ((unsigned *)priv)[r->value] += r->length;
 }
 
+bool hllCountIsCached(struct str s, uint64_t *count) {
+    const unsigned char *p = hllBytesOf(s.ptr);
+    if (p[15] & 0x80) return false;
+    *count = hllCachedCount(p);
+    return true;
+}
+
 bool hllCount(sds hll, uint64_t *count) {
     struct str s = sdsview(hll);
     unsigned char *p = hllBytesOf(hll);
-    if (!(p[15] & 0x80)) {
-        *count = hllCachedCount(p);
-        return true;
-    }
+    if (hllCountIsCached(s, count)) return true;
     unsigned histogram[REGISTER_MAX + 1] = {0};
     if (hllIsSparse(s)) {
         if (!hllForEachRun(s, hllHistogramRun, histogram)) return false;

@@ -35,7 +35,9 @@ bool hllIsWhole(struct str s); /* all sparse registers are present, so later cal
 /* Adds an element; *changed: a register grew (and the cached count was marked stale). */
 bool hllAdd(sds *hll, struct str element, size_t sparse_max, bool *changed);
 bool hllToDense(sds *hll);
-/* Returns the count from the cache, or computes and caches it. */
+/* Returns whether a valid one has a count that is up to date, and sets it. */
+bool hllCountIsCached(struct str s, uint64_t *count);
+/* Returns the count from the cache, or computes and caches it. False: the value is corrupt. */
 bool hllCount(sds hll, uint64_t *count);
 /* Sets registers[i] = max(registers[i], register i of s). */
 bool hllMergeInto(uint8_t registers[HLL_REGISTERS], struct str s);

@@ -26,12 +26,15 @@
  * number may wrap around below zero, which unsigned arithmetic allows. */
 #include "ds/zskiplist.h"
 
+#include <math.h>
+
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 
 /* Levels of at most this many nodes stay in the cache: every search reads some of them. */
 #define FETCH_WARM 1024
+#define NODE_GUESS 48 /* typical bytes of a node */
 
 typedef struct zskiplistLevel zslLevel;
 
@@ -207,6 +210,27 @@ static void zslFindPathByKey(const zskiplist *zsl, const struct zslKey *key, str
     zslDescend(zsl, zslIsBeforeKey, key, &pos, path);
 }
 
+/* Moves a path on to a key further right. Only the levels below the first one whose next node is not left of
+ * the key change, so this costs O(log distance) expected. */
+static void zslAdvancePath(const struct zslKey *key, struct zslPath *path, int height) {
+    int i = 0;
+    while (i < height && path->tower[i][i].forward && zslIsBeforeKey(path->tower[i][i].forward, key)) i++;
+    if (!i) return;
+    zslLevel *tower = path->tower[i - 1];
+    uint64_t at = path->pos[i - 1];
+    const zskiplistNode *stop = i < height ? path->tower[i][i].forward : NULL;
+    while (i-- > 0) {
+        zskiplistNode *next;
+        while ((next = tower[i].forward) != stop && next && zslIsBeforeKey(next, key)) {
+            at += zslSpanOf(tower, i);
+            tower = next->level;
+        }
+        stop = next;
+        path->tower[i] = tower;
+        path->pos[i] = at;
+    }
+}
+
 /* Finds the towers to the left of position pos + 1, without their positions. */
 static void zslFindPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
     zslLevel *tower = zsl->header;
@@ -300,12 +324,17 @@ static void zslLinkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path
     zsl->length++;
 }
 
+/* Makes the path to the first place. */
+static void zslBeginPath(zskiplist *zsl, struct zslPath *path) {
+    for (int i = 0; i < zslListHeight(zsl); i++) {
+        path->tower[i] = zsl->header;
+        path->pos[i] = 0;
+    }
+}
+
 static void zslLinkAtHead(zskiplist *zsl, zskiplistNode *n) {
     struct zslPath path;
-    for (int i = 0; i < zslListHeight(zsl); i++) {
-        path.tower[i] = zsl->header;
-        path.pos[i] = 0;
-    }
+    zslBeginPath(zsl, &path);
     zslLinkAtPath(zsl, n, &path);
 }
 
@@ -363,21 +392,57 @@ static void zslUnlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
     zslLowerHeight(zsl);
 }
 
+/* Finds the path to n, a node of the list. */
+static void zslFindPathTo(zskiplist *zsl, const zskiplistNode *n, struct zslPath *path) {
+    if (n == zsl->header[0].forward) {
+        zslBeginPath(zsl, path);
+        return;
+    }
+    struct zslKey key = {n->score, zslMemberOf(n)};
+    zslFindPathByKey(zsl, &key, path);
+    serverAssert(path->tower[0][0].forward == n);
+}
+
 static void zslUnlinkNode(zskiplist *zsl, zskiplistNode *n) {
     struct zslPath path;
-    path.tower[0] = zsl->header;
     if (n == zsl->tail) {
         zslUnlinkTail(zsl);
         return;
     }
-    if (n == zsl->header[0].forward) {
-        for (int i = 0; i < zslListHeight(zsl); i++) path.tower[i] = zsl->header;
-    } else {
-        struct zslKey key = {n->score, zslMemberOf(n)};
-        zslFindPathByKey(zsl, &key, &path);
-        serverAssert(path.tower[0][0].forward == n);
-    }
+    zslFindPathTo(zsl, n, &path);
     zslUnlinkRun(zsl, &path, 1, NULL, NULL);
+}
+
+/* Moves n, which is not in order there, right to the place of the key: the search for n goes on to the key.
+ */
+static void zslMoveRight(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key) {
+    struct zslPath path;
+    bool last = zslIsBeforeKey(zsl->tail, key);
+    zslFindPathTo(zsl, n, &path);
+    zslUnlinkRun(zsl, &path, 1, NULL, NULL);
+    n->score = key->score;
+    if (last) {
+        zslLinkAtTail(zsl, n);
+    } else {
+        zslAdvancePath(key, &path, zslListHeight(zsl));
+        zslLinkAtPath(zsl, n, &path);
+    }
+}
+
+/* Moves n left to the place of the key: the search for the key goes on to n. The path to the key stays good
+ * when n is unlinked behind it. */
+static void zslMoveLeft(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key) {
+    struct zslPath path, behind;
+    struct zslKey old = {n->score, key->member};
+    int height = zslListHeight(zsl);
+    zslFindPathByKey(zsl, key, &path);
+    memcpy(behind.tower, path.tower, (size_t)height * sizeof *path.tower);
+    memcpy(behind.pos, path.pos, (size_t)height * sizeof *path.pos);
+    zslAdvancePath(&old, &behind, height);
+    serverAssert(behind.tower[0][0].forward == n);
+    zslUnlinkRun(zsl, &behind, 1, NULL, NULL);
+    n->score = key->score;
+    zslLinkAtPath(zsl, n, &path);
 }
 
 /* ---- Ranges ---- */
@@ -456,6 +521,18 @@ zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r
     return n;
 }
 
+uint64_t zslCountInScoreRange(const zskiplistNode **n, const struct zscoreRange *r, bool back, uint64_t max) {
+    const zskiplistNode *at = *n;
+    uint64_t count = 0;
+    if (back) {
+        for (; at && count < max && zscoreGteMin(at->score, r); count++) at = zslBackwardOf(at);
+    } else {
+        for (; at && count < max && zscoreLteMax(at->score, r); count++) at = at->level[0].forward;
+    }
+    *n = at;
+    return count;
+}
+
 /* ---- Creating, freeing, accessors ---- */
 
 void zslInit(zskiplist *zsl) {
@@ -520,42 +597,83 @@ void zslPrefetchFirst(const zskiplist *zsl) {
 
 /* ---- Prefetching ---- */
 
-void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f) {
-    int warm = 0;
+void zslFetchBegin(const zskiplist *zsl, double score, double other, struct zslFetch *f) {
+    int16_t warm = 0;
     while (zsl->length >> (2 * warm) > FETCH_WARM) warm++;
-    *f = (struct zslFetch){.tower = zsl->header,
-                           .score = score,
-                           .level = (int16_t)(zslListHeight(zsl) - 1),
-                           .warm = (int16_t)warm};
+    f->tower = zsl->header;
+    f->stop = f->fork = NULL;
+    f->score = score;
+    f->other = other;
+    f->level = (int16_t)(zslListHeight(zsl) - 1);
+    f->warm = f->ready = warm;
+    f->run = 0;
 }
 
-/* Prefetches the next node on this level, and on the one below it, which is searched if the former is
- * too far. */
-static void zslFetchFrom(struct zslFetch *f) {
-    f->fetched = f->tower;
-    f->down_to = f->level ? f->level - 1 : 0;
-    for (int i = f->level; i >= f->down_to; i--) {
-        const zskiplistNode *next = f->tower[i].forward;
-        __builtin_prefetch(next);
-        __builtin_prefetch(&next->level[i].span);
+void zslFetchBeginRun(const zskiplist *zsl, double score, double last, int run, struct zslFetch *f) {
+    zslFetchBegin(zsl, score, NAN, f);
+    f->last = last;
+    f->run = run;
+}
+
+static inline void zslFetchNode(const zskiplistNode *n, int level) {
+    __builtin_prefetch(n);
+    __builtin_prefetch(&n->level[level].forward);
+}
+
+/* Goes down to the place of a score. At a tower whose next node has not been fetched, prefetches that and the
+ * one on the level below, which is searched if the former is too far, and returns true; at the place, false.
+ */
+static bool zslFetchDescend(struct zslFetch *f) {
+    const zslLevel *tower = f->tower;
+    const zskiplistNode *stop = f->stop;
+    int level = f->level, ready = f->ready;
+    for (; level >= 0; level--) {
+        const zskiplistNode *next;
+        while ((next = tower[level].forward) != stop && level >= ready && next->score < f->score) {
+            tower = next->level;
+            ready = f->warm;
+        }
+        if (next == stop) continue;
+        if (level < ready) {
+            zslFetchNode(next, level);
+            if (level) zslFetchNode(tower[level - 1].forward, level - 1);
+            ready = level ? level - 1 : 0;
+            break;
+        }
+        if (next->score < f->other && !f->fork) {
+            f->fork = next;
+            f->fork_level = (int16_t)level;
+        }
+        stop = next;
     }
+    f->tower = tower;
+    f->stop = stop;
+    f->level = (int16_t)level;
+    f->ready = (int16_t)ready;
+    return level >= 0;
+}
+
+/* Goes on along the nodes behind the place. */
+static bool zslFetchNext(struct zslFetch *f) {
+    const zskiplistNode *n = f->tower[0].forward;
+    f->run = n && !(n->score > f->last) ? f->run - 1 : 0;
+    if (!f->run) return false;
+    f->tower = n->level;
+    __builtin_prefetch(n->level[0].forward);
+    __builtin_prefetch((const char *)n->level[0].forward + NODE_GUESS - 1);
+    return true;
 }
 
 bool zslFetchStep(struct zslFetch *f) {
-    while (f->level >= 0) {
-        const zskiplistNode *next = f->tower[f->level].forward;
-        if (next != f->stop && f->level < f->warm && (f->tower != f->fetched || f->level < f->down_to)) {
-            zslFetchFrom(f);
-            return true;
-        }
-        if (next != f->stop && next->score < f->score) {
-            f->tower = next->level;
-        } else {
-            f->stop = next;
-            f->level--;
-        }
-    }
-    return false;
+    if (f->level >= 0 && zslFetchDescend(f)) return true;
+    if (f->run > 0) return zslFetchNext(f);
+    if (!f->fork) return false;
+    f->tower = f->fork->level;
+    f->level = f->fork_level;
+    f->ready = f->warm;
+    f->fork = f->stop = NULL;
+    f->score = f->other;
+    return zslFetchDescend(f);
 }
 
 /* ---- Change ---- */
@@ -598,11 +716,12 @@ void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
     serverAssert(score == score); /* not NaN */
     struct zslKey key = {score, zslMemberOf(n)};
     const zskiplistNode *next = n->level[0].forward, *before = zslBackwardOf(n);
-    bool stays =
-        score >= n->score ? !next || !zslIsBeforeKey(next, &key) : !before || zslIsBeforeKey(before, &key);
-    if (!stays) zslUnlinkNode(zsl, n);
-    n->score = score;
-    if (!stays) zslLinkNode(zsl, n);
+    if (score >= n->score && next && zslIsBeforeKey(next, &key))
+        zslMoveRight(zsl, n, &key);
+    else if (score < n->score && before && !zslIsBeforeKey(before, &key))
+        zslMoveLeft(zsl, n, &key);
+    else
+        n->score = score;
 }
 
 /* ---- Ranks ---- */

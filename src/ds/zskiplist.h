@@ -83,18 +83,24 @@ void zslPrefetchFirst(const zskiplist *zsl);
 /* Returns the node that zslGetRank visits after n, NULL at the end, and prefetches what it will read
  * there. */
 const zskiplistNode *zslClimb(const zskiplistNode *n);
-/* A search for a score that prefetches each node before reading it, so that the cache misses of several
- * searches overlap. Each step prefetches one node or two; false when nothing is left to fetch. It is a
- * hint only: nodes of equal score are not distinguished, and the list must not change between the steps. */
+/* A search for one score or two that prefetches each node before reading it, so that the cache misses of
+ * several searches overlap. Each step prefetches one node or two; false when nothing is left to fetch. It is
+ * a hint only: nodes of equal score are not distinguished, and the list must not change between the steps. It
+ * may lie in any memory that is aligned to 8 bytes. */
 struct zslFetch {
-    const struct zskiplistLevel *tower;   /* the last tower known to be left of the score */
-    const struct zskiplistLevel *fetched; /* the tower whose next nodes were prefetched */
-    const zskiplistNode *stop;            /* the first node right of the score, on the level above */
-    double score;
-    int16_t level, warm;
-    int16_t down_to; /* the lowest level to search */
-};
-void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f);
+    const struct zskiplistLevel *tower; /* the last tower known to be left of the score */
+    const zskiplistNode *stop;          /* the first node right of the score, on the level above */
+    const zskiplistNode *fork; /* where the way to the other score leaves that to the first; NULL: nowhere */
+    double score, other, last;
+    int16_t level, fork_level;
+    int16_t warm;  /* levels from here on are not prefetched */
+    int16_t ready; /* the tower's next nodes from this level on can be read */
+    int run;       /* how many nodes behind the place are still to be fetched */
+} __attribute__((may_alias));
+/* Begins the search for the place of `score`, and of `other` if that is higher (NAN: it is not). */
+void zslFetchBegin(const zskiplist *zsl, double score, double other, struct zslFetch *f);
+/* Begins the search for `score`, and fetches up to `run` nodes from there on with scores up to `last`. */
+void zslFetchBeginRun(const zskiplist *zsl, double score, double last, int run, struct zslFetch *f);
 bool zslFetchStep(struct zslFetch *f);
 
 /* Change. O(log n) expected. */
@@ -120,6 +126,10 @@ zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRan
 zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank);
 zskiplistNode *zslFirstInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank);
 zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank);
+
+/* Counts the nodes from *n on whose scores are in the range, or backward from it, up to `max`, and sets *n to
+ * the one behind the last of them, NULL at the end. *n is in the range or beyond it. O(max). */
+uint64_t zslCountInScoreRange(const zskiplistNode **n, const struct zscoreRange *r, bool back, uint64_t max);
 
 /* Deletes `count` nodes from rank on; onDelete, unless NULL, is called for each node before it is freed.
  * Returns how many. O(log n + count). */

@@ -442,7 +442,7 @@ static void testLongMembers(void **state) {
 static unsigned fetchOne(double score) {
     struct zslFetch f;
     unsigned steps = 0;
-    zslFetchBegin(&list, score, &f);
+    zslFetchBegin(&list, score, NAN, &f);
     while (zslFetchStep(&f)) {
         steps++;
     }
@@ -451,6 +451,35 @@ static unsigned fetchOne(double score) {
     assert_true(!right || zslGetNodeScore(right) >= score);
     assert_true(!left || zslGetNodeScore(left) < score);
     return steps;
+}
+
+/* Runs it for two scores: it has to end at the second, in fewer steps than two searches. */
+static void zskiplistTestFetchTwo(double score, double other) {
+    struct zslFetch f;
+    unsigned steps = 0, one = fetchOne(score), two = fetchOne(other);
+    zslFetchBegin(&list, score, other, &f);
+    while (zslFetchStep(&f)) steps++;
+    assert_false(zslFetchStep(&f));
+    const zskiplistNode *right = f.tower[0].forward, *left = right ? zslGetPrev(right) : zslGetTail(&list);
+    assert_true(!right || zslGetNodeScore(right) >= other);
+    assert_true(!left || zslGetNodeScore(left) < other);
+    assert_in_range(steps, two > one ? two : one, one + two);
+}
+
+/* Runs it for a range: it has to end `run` nodes behind the place, or at the last one in the range. */
+static void zskiplistTestFetchRun(double from, double last, int run) {
+    struct zslFetch f;
+    struct zscoreRange r = {.min = from, .max = last};
+    uint64_t rank, length = zslGetLength(&list);
+    bool any = zslFirstInScoreRange(&list, &r, &rank) != NULL;
+    zslFetchBeginRun(&list, from, last, run, &f);
+    while (zslFetchStep(&f)) {
+    }
+    assert_false(zslFetchStep(&f));
+    if (!any) return;
+    for (int i = 1; i < run && rank < length && zslGetNodeScore(zslGetByRank(&list, rank)) <= last; i++)
+        rank++;
+    assert_ptr_equal(f.tower[0].forward, zslGetByRank(&list, rank));
 }
 
 static void testFetch(void **state) {
@@ -467,6 +496,12 @@ static void testFetch(void **state) {
     assert_in_range(steps / 2000, 4, 15); /* the few high nodes are not prefetched */
     fetchOne(INFINITY);
     fetchOne(-INFINITY);
+    for (int i = 0; i < 2000; i++) {
+        double score = (double)randomBelow(10002) - (double)randomBelow(2);
+        zskiplistTestFetchTwo(score, score + (double)randomBelow(i % 2 ? 10 : 10000) + 1);
+        zskiplistTestFetchRun(score, score + (double)randomBelow(20), 16);
+    }
+    zskiplistTestFetchRun(9990, INFINITY, 64);
     zslClear(&list);
 }
 

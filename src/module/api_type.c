@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 #include "data/digest.h"
 #include "data/rdb/rdb.h"
@@ -213,6 +214,7 @@ static size_t apiTypeMemoryHook(const struct object *o, size_t samples) {
     const struct moduleValue *v = moduleValueOf(o);
     const ValkeyModuleTypeMethods *methods = &v->type->methods;
     size_t bytes = zmallocSize(v);
+    if (readRefuses()) return 0; /* modules' functions run on the main thread */
     if (methods->mem_usage2) {
         struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, DB_BY_OBJECT);
         bytes += methods->mem_usage2(&k, v->value, samples);

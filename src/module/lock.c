@@ -9,6 +9,7 @@
 #include "command/parallel_read.h"
 #include "command/propagate.h"
 #include "command/script_running.h"
+#include "data/keyspace/database.h"
 #include "module/api.h"
 #include "module/module.h"
 #include "module/parts.h"
@@ -28,13 +29,16 @@ static struct {
 };
 static __thread bool mine;
 static pthread_t main_thread;
-static bool reads_reopen; /* with the lock */
+/* With the lock: whether threads could read before it was taken, and dbstats.dirty at that moment. */
+static bool reads_reopen;
+static uint64_t dirty_before;
 
 /* A module's thread that takes the lock while the main thread polls may change the data, which I/O threads
  * are reading. */
 static void lockBegin(void) {
     if (moduleIsMainThread()) return;
     reads_reopen = parallelReadsClose();
+    dirty_before = dbstats.dirty;
     clockRefresh();
 }
 
@@ -57,8 +61,14 @@ bool moduleLockTry(void) {
     return free;
 }
 
+/* The main thread writes what this one has changed to the append-only file, and lets others read it
+ * afterwards. */
+static void lockEnd(void) {
+    if (!moduleIsMainThread() && reads_reopen && dbstats.dirty == dirty_before) parallelReadsOpen();
+}
+
 void moduleLockRelease(void) {
-    if (!moduleIsMainThread() && reads_reopen) parallelReadsOpen();
+    lockEnd();
     mine = false;
     pthread_mutex_lock(&lock.mutex);
     lock.serving++;

@@ -16,6 +16,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "data/forkless/forkless.h"
@@ -138,6 +139,7 @@ static bool moduleIoCanBeSaved(struct rioWriter *w, const struct ValkeyModuleTyp
 
 void moduleTypeSave(struct rioWriter *w, const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
+    if (readRefuses()) return; /* modules' functions run on the main thread */
     if (!moduleIoCanBeSaved(w, v->type)) return;
     struct ValkeyModuleIO io = {.type = v->type, .w = w, .key = objectKey(o), .o = o, .dbid = DB_BY_OBJECT};
     rdbWriteLen(w, v->type->id);

@@ -3,13 +3,21 @@
  *
  * Where an acknowledged change is, by `appendfsync`:
  *
- *     always    on the disk before the reply is sent: written and synced before clients are written to
+ *     always    on the disk before the reply is sent: written at the end of the turn, and synced by a
+ *               thread, for which the replies wait (client/reply_gate.h)
  *     everysec  in the kernel; a thread syncs once a second
  *     no        in the kernel
  *
  * This process never holds a write back because an fsync is under way: what has been acknowledged would be
  * lost if the process ended. On ext4 and XFS a write does not wait for an fsync of the file either (at most
  * 0.4 and 0.3 ms while one hung for 12 s). On Btrfs it does, and the main thread with it.
+ *
+ * With `always` there is one fsync at a time: the next one begins when it has ended, and is for all that was
+ * written meanwhile. So the slower the disk is, the more turns share an fsync.
+ *
+ *     turn 1: write    turn 2: write    turn 3: write
+ *             fsync ─────────────────────────────────▶ replies of turn 1 leave
+ *                                                      fsync for turns 2 and 3 ────▶ their replies leave
  *
  * A failed write is undone to the last whole command and tried again each second; until it succeeds,
  * commands that write are refused (MISCONF). With `always` there may be replies due for changes that cannot
@@ -32,6 +40,7 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/reply.h"
+#include "client/reply_gate.h"
 #include "command/admission.h"
 #include "command/loading.h"
 #include "command/propagate.h"
@@ -57,6 +66,10 @@
 #define SYNC_PERIOD_MS 1000
 #define RETRY_MS       1000
 #define ERROR_LOG_MS   30000
+/* How long an fsync waits while the last one had company: this part of the time that one takes. */
+#define PAUSE_PART     4
+#define PAUSE_LEAST_US 60
+#define PAUSE_MOST_US  1000
 #define BUFFER_KEEP    (1024 * 1024) /* a larger buffer is freed after it has been written */
 
 struct aof aof = {.fd = -1};
@@ -82,8 +95,16 @@ static int64_t write_failed_ms, error_logged_ms;
 static atomic_int sync_errno;
 static atomic_uint syncs_pending;
 /* Offsets of propagated bytes (propagateOffset) up to which the file, and the disk, have them. */
-static uint64_t written_offset;
+static atomic_ullong written_offset;
 static atomic_ullong synced_offset;
+/* Bytes that were written to files since the start, and those of them that the disk has. */
+static atomic_ullong written_bytes;
+static atomic_ullong synced_bytes;
+static atomic_uint increment_number; /* changes with aof.fd, before the new file is written */
+static bool crowded;                 /* something was written while an fsync was under way */
+static int64_t last_sync_us;         /* how long one took lately */
+static atomic_llong sync_us;         /* how long the thread's last fsync took; 0: that has been noted */
+static bool gate_used;               /* replies wait for the disk */
 
 bool aofEnabled(void) {
     return enabled;
@@ -147,42 +168,91 @@ int aofOpenIncrement(struct aofManifest *m) {
 
 struct syncJob {
     int fd;
-    bool close;      /* close the file afterwards: this is its last job */
-    uint64_t offset; /* the disk has everything up to this offset afterwards */
+    bool close;       /* close the file afterwards: this is its last job */
+    int64_t pause_us; /* to wait first, for more to be written */
+    unsigned file;    /* increment_number of the fd */
+    /* The disk has at least this afterwards: everything up to this offset, and so many bytes. */
+    uint64_t offset, bytes;
 };
 
 static void aofSyncJob(void *arg) {
     struct syncJob *job = arg;
+    if (job->pause_us) usleep((useconds_t)job->pause_us);
+    uint64_t bytes = atomic_load(&written_bytes), offset = atomic_load(&written_offset);
+    if (atomic_load(&increment_number) != job->file) { /* they may be bytes of the next file */
+        bytes = job->bytes;
+        offset = job->offset;
+    }
+    uint64_t began_us = monotonicUs();
     int code = fdatasync(job->fd) != 0 && errno != EBADF && errno != EINVAL ? errno : 0;
+    atomic_store(&sync_us, (long long)(monotonicUs() - began_us) + 1);
     atomic_store(&sync_errno, code);
-    if (!code) atomic_store(&synced_offset, job->offset);
+    if (!code) {
+        atomic_store(&synced_offset, offset);
+        atomic_store(&synced_bytes, bytes);
+    }
     if (job->close) close(job->fd);
     zfree(job);
     atomic_fetch_sub(&syncs_pending, 1);
     aeWakeup(server_el); /* a client may be waiting for it */
 }
 
-static void aofSyncOnThread(int fd, bool close) {
+static void aofSyncOnThread(int fd, bool close, int64_t pause_us) {
     serverAssert(fd >= 0);
     struct syncJob *job = zmalloc(sizeof *job);
-    *job = (struct syncJob){.fd = fd, .close = close, .offset = written_offset};
+    *job = (struct syncJob){.fd = fd,
+                            .close = close,
+                            .pause_us = pause_us,
+                            .file = increment_number,
+                            .offset = written_offset,
+                            .bytes = written_bytes};
     if (atomic_fetch_add(&syncs_pending, 1) == 0) thread_busy_ms = slow_noted_ms = mstime();
     bioSubmit(BIO_FSYNC, aofSyncJob, job);
 }
 
+static void aofExitUnsynced(int code) {
+    serverLog(LL_WARNING,
+              "fsync of the append-only file failed: %s. With appendfsync always no write may be "
+              "acknowledged without it, so the server exits.",
+              strerror(code));
+    exit(1);
+}
+
+static void aofNoteAllSynced(void) {
+    atomic_store(&synced_offset, written_offset);
+    atomic_store(&synced_bytes, written_bytes);
+}
+
+/* Waits until the disk has all that was written, in earlier files too. Exits if it cannot. */
 static void aofSyncNow(void) {
+    bioDrain(BIO_FSYNC);
     int64_t started_us = latencyTimerStart();
-    if (fdatasync(aof.fd) != 0) {
-        serverLog(LL_WARNING,
-                  "fsync of the append-only file failed: %s. With appendfsync always no write may be "
-                  "acknowledged without it, so the server exits.",
-                  strerror(errno));
-        exit(1);
-    }
+    if (fdatasync(aof.fd) != 0) aofExitUnsynced(errno);
     latencyTimerEnd("aof-fsync-always", started_us);
+    atomic_store(&sync_errno, 0);
     sync_requested_size = aof.incr_size;
     synced_ms = mstime();
-    atomic_store(&synced_offset, written_offset);
+    aofNoteAllSynced();
+}
+
+/* Whether fsync waits for the end of a child (no-appendfsync-on-rewrite). */
+static bool aofSyncIsSuspended(void) {
+    return no_fsync_on_rewrite && childRunning() != CHILD_NONE;
+}
+
+/* For the gate. What a unit that runs has in the buffer is no change that anybody could have seen. */
+static void aofAskGate(uint64_t *made, uint64_t *covered) {
+    uint64_t now = written_bytes + (propagation.depth ? 0 : sdslen(aof.buf));
+    uint64_t synced = aofSyncIsSuspended() ? now : atomic_load(&synced_bytes);
+    if (now > *made) *made = now;
+    if (synced > *covered) *covered = synced;
+}
+
+static void aofReviewGate(void) {
+    bool use = aof.state == AOF_ON && aof_fsync == AOF_FSYNC_ALWAYS;
+    if (__builtin_expect(use == gate_used, 1)) return;
+    gate_used = use;
+    replyGateUse(GATE_DISK, use ? aofAskGate : NULL);
 }
 
 static bool aofHasSynced(uint64_t offset) {
@@ -221,20 +291,45 @@ static void aofStartChecking(void) {
     admissionIdle(RULE_AOF_FAILS, false);
 }
 
+static void aofNoteSyncTime(void) {
+    int64_t us = atomic_exchange(&sync_us, 0);
+    if (!us) return;
+    last_sync_us = us;
+    latencyAddSampleIfNeeded("aof-fsync-always", us / 1000);
+}
+
+/* Returns how long the next fsync waits for more. Clients whose replies leave when an fsync ends come back a
+ * moment later, and would wait for the whole next one and the one behind it: half of them take turns with the
+ * other half. With a short pause they are in one group again. A client that is alone never waits. */
+static int64_t aofPauseUs(void) {
+    int64_t pause_us = last_sync_us / PAUSE_PART;
+    if (pause_us < PAUSE_LEAST_US) pause_us = PAUSE_LEAST_US;
+    if (pause_us > PAUSE_MOST_US) pause_us = PAUSE_MOST_US;
+    bool pauses = crowded;
+    crowded = false;
+    return pauses ? pause_us : 0;
+}
+
 static void aofSyncIfDue(void) {
-    bool failed = atomic_load(&sync_errno);
+    bool idle = !atomic_load(&syncs_pending);
+    int failed = atomic_load(&sync_errno); /* after `idle`: a job that has ended has set it */
     if (failed) aofStartChecking();
     if (aof.fd < 0) return;
+    bool always = aof_fsync == AOF_FSYNC_ALWAYS;
+    if (always) aofNoteSyncTime();
+    if (failed && always) aofExitUnsynced(failed);
     if (sync_requested_size == aof.incr_size && !failed) {
-        if (!atomic_load(&syncs_pending)) atomic_store(&synced_offset, written_offset);
+        if (idle) aofNoteAllSynced();
         return;
     }
-    if (aof_fsync == AOF_FSYNC_NO) return;
-    if (no_fsync_on_rewrite && childRunning() != CHILD_NONE) return;
-    if (aof_fsync == AOF_FSYNC_ALWAYS) {
-        aofSyncNow();
-    } else if (mstime() - synced_ms >= SYNC_PERIOD_MS && !atomic_load(&syncs_pending)) {
-        aofSyncOnThread(aof.fd, false);
+    if (always && idle && atomic_load(&synced_bytes) == written_bytes) {
+        sync_requested_size = aof.incr_size; /* the last one has had it */
+        return;
+    }
+    if (!idle) crowded = true;
+    if (!idle || aof_fsync == AOF_FSYNC_NO || aofSyncIsSuspended()) return;
+    if (always || mstime() - synced_ms >= SYNC_PERIOD_MS) {
+        aofSyncOnThread(aof.fd, false, always ? aofPauseUs() : 0);
         sync_requested_size = aof.incr_size;
         synced_ms = mstime();
     }
@@ -260,6 +355,7 @@ static void aofHandleWriteError(ssize_t done, size_t wanted) {
         }
         aof.incr_size += (uint64_t)done;
         aof.size += (uint64_t)done;
+        written_bytes += (uint64_t)done;
         memmove(aof.buf, aof.buf + done, sdslen(aof.buf) - (size_t)done);
         sdssetlen(aof.buf, sdslen(aof.buf) - (size_t)done);
     } else if (done > 0 && lseek(aof.fd, (off_t)aof.incr_size, SEEK_SET) < 0) {
@@ -332,6 +428,7 @@ void aofFlush(bool force) {
         }
         aof.incr_size += n;
         aof.size += n;
+        written_bytes += n;
         aofClearBuffer();
     }
     /* While a command runs, parts of its unit may not have been propagated yet. */
@@ -342,6 +439,7 @@ void aofFlush(bool force) {
 /* Writes the buffer within a unit. The file must not end within a unit, so what the buffer has of the
  * last one waits for the rest. */
 static void aofWriteUnits(void) {
+    aofReviewGate();
     if (aof.fd < 0) return;
     if (!propagation.in_multi) {
         aofFlush(true);
@@ -355,9 +453,15 @@ static void aofWriteUnits(void) {
     }
 }
 
+static void aofWriteAndSync(void) {
+    aofWriteUnits();
+    if (gate_used) aofSyncNow();
+}
+
 static uint64_t flush_ticks; /* spent in aofFlushBeforeSleep since the start */
 
 static void aofFlushBeforeSleep(void) {
+    aofReviewGate();
     if (aof.state == AOF_OFF) return;
     uint64_t start = ticksNow();
     aofFlush(false);
@@ -404,7 +508,8 @@ void aofSetSink(bool on) {
 void aofUseIncrement(int fd, uint64_t size) {
     serverAssert(fd >= 0 && fd != aof.fd);
     serverAssert(!sdslen(aof.buf)); /* the buffer belongs to the former file */
-    if (aof.fd >= 0) aofSyncOnThread(aof.fd, true);
+    if (aof.fd >= 0) aofSyncOnThread(aof.fd, true, 0);
+    atomic_fetch_add(&increment_number, 1);
     aof.fd = fd;
     aof.incr_size = sync_requested_size = size;
     propagateSelectAnew();
@@ -441,10 +546,11 @@ void aofSwitchOff(void) {
     if (has_sink) {
         aofSetSink(false);
         aofFlush(true);
+        bioDrain(BIO_FSYNC); /* it must not close the file of a running fsync */
         if (fdatasync(aof.fd) != 0) {
             serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(errno));
         } else {
-            atomic_store(&synced_offset, written_offset);
+            aofNoteAllSynced();
         }
         close(aof.fd);
     }
@@ -607,10 +713,12 @@ bool aofOnShutdown(int flags) {
         serverLog(LL_WARNING, "The append-only file could not be written: %s", strerror(write_errno));
         return false;
     }
+    bioDrain(BIO_FSYNC); /* earlier files */
     if (fdatasync(aof.fd) != 0) {
         serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(errno));
         return false;
     }
+    aofNoteAllSynced();
     return true;
 }
 
@@ -672,10 +780,14 @@ static void aofDebugLoadaof(struct client *c) {
 static const struct configEnum fsync_names[] = {
     {"everysec", AOF_FSYNC_EVERYSEC}, {"always", AOF_FSYNC_ALWAYS}, {"no", AOF_FSYNC_NO}, {NULL, 0}};
 
-/* When the policy becomes `always`, what was written under a laxer one is synced. */
+/* When the policy becomes `always`, what was written under a laxer one is synced. When it was `always`, so is
+ * what replies wait for. */
 static bool aofApplyFsync(const char **err) {
     (void)err;
-    if (aof_fsync == AOF_FSYNC_ALWAYS && aof.fd >= 0) aofFlush(true);
+    if (aof.fd < 0 || (aof_fsync != AOF_FSYNC_ALWAYS && !gate_used)) return true;
+    if (!gate_used) atomic_store(&sync_errno, 0); /* it is tried again at once */
+    aofFlush(true);
+    aofSyncNow();
     return true;
 }
 
@@ -715,6 +827,7 @@ void aofInit(void) {
     aofRewriteInit();
     aofReplaceInit();
     persistence.aofWrite = aofWriteUnits;
+    persistence.aofSync = aofWriteAndSync;
     persistence.aofHasSynced = aofHasSynced;
     persistence.aofSyncedOffset = aofSyncedOffset;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* aof.h - the append-only file: every change as a command, written before its reply is sent.
  *
- *     commands ──▶ sink ──▶ buffer ──▶ write(2) once per turn of the loop,  ──▶ fsync: here (always),
- *                                      before replies are sent                  on a thread (everysec),
- *                                                                               by the kernel (no)
+ *     commands ──▶ sink ──▶ buffer ──▶ write(2) once per turn of the loop,  ──▶ fsync: on a thread
+ *                                      before replies are sent
+ *
+ * The thread syncs at once, and replies wait for it (always), or once a second (everysec), or not at all
+ * (no).
  *
  * It consists of several files (persist/aof_manifest.h): a base, written by a fork child, and increments. A
  * rewrite opens a new increment first, forks, and replaces everything before it by the child's base.
  *
- * `always` is a group commit: one fsync for all that the turn changed, then all its replies. */
+ * `always` is a group commit: one fsync for all that was written since the last one began, then their
+ * replies. */
 #pragma once
 
 #include <stdbool.h>

@@ -26,12 +26,14 @@
 #include "client/client_session.h"
 #include "client/client_stream.h"
 #include "client/reply.h"
+#include "client/reply_gate.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "command/monitor.h"
 #include "command/pause.h"
 #include "command/propagate.h"
 #include "command/wait.h"
+#include "data/server_state/persistence.h"
 #include "data/server_state/role.h"
 #include "net/connection.h"
 #include "registry/config.h"
@@ -288,17 +290,34 @@ static bool replicasSendPacked(struct replicaClient *r, bool *more) {
     return true;
 }
 
+/* The end of what may be sent: with `appendfsync always` replicas get what our disk has, as clients do. A
+ * replica that passes its primary's stream on does not wait. */
+static uint64_t replicasStreamEnd(void) {
+    bool all = !replyGateIsActive() || roleIsReplica() || replyGateSourceIsOpen(GATE_DISK);
+    if (__builtin_expect(all, 1)) return historyOffset();
+    return historyOffsetOf(persistence.aofSyncedOffset());
+}
+
+/* Returns how much of the chain may be sent to r now. */
+static uint64_t replicaStreamReady(const struct replicaClient *r) {
+    uint64_t end = replicasStreamEnd();
+    return end > r->reader.at ? end - r->reader.at : 0;
+}
+
 /* Compresses the next bytes of the chain, and with its last one all that the codec still holds back. */
 static bool replicasPackNext(struct replicaClient *r) {
     struct iovec iov[PACK_PIECES];
     int count = chainReaderView(&r->reader, &history.chain, iov, PACK_PIECES);
     for (int i = 0; i < count; i++) {
         size_t n = iov[i].iov_len < PACK_BYTES ? iov[i].iov_len : PACK_BYTES;
+        uint64_t ready = replicaStreamReady(r);
+        if (!ready) break;
+        if (n > ready) n = ready;
         if (!packedStreamAdd(r->packed, strN(iov[i].iov_base, n))) return false;
         chainReaderAdvance(&r->reader, &history.chain, n);
         if (n < iov[i].iov_len) break;
     }
-    return chainReaderPending(&r->reader, &history.chain) || packedStreamFlush(r->packed);
+    return replicaStreamReady(r) || packedStreamFlush(r->packed);
 }
 
 /* Compresses as much as the socket takes, and not more in one call than other clients can wait for. */
@@ -307,7 +326,7 @@ static bool replicasStreamWritePacked(struct replicaClient *r) {
     bool more;
     for (;;) {
         if (!replicasSendPacked(r, &more)) return false;
-        if (!more || !chainReaderPending(&r->reader, &history.chain)) return true;
+        if (!more || !replicaStreamReady(r)) return true;
         if (packedStreamIn(r->packed) >= until) return true;
         if (!replicasPackNext(r)) return false;
     }
@@ -317,12 +336,13 @@ static bool replicasStreamWrite(struct client *c) {
     struct replicaClient *r = c->replica;
     if (!r->streaming) return replica_hooks.writeSnapshot(r);
     if (r->packed) return replicasStreamWritePacked(r);
-    while (chainReaderPending(&r->reader, &history.chain)) {
+    for (uint64_t ready; (ready = replicaStreamReady(r)) > 0;) {
         struct iovec iov[PIECES_MAX];
         size_t want = 0;
-        int count = chainReaderView(&r->reader, &history.chain, iov, PIECES_MAX);
-        for (int i = 0; i < count; i++) want += iov[i].iov_len;
-        ssize_t n = connWritev(c->conn, iov, count);
+        int count = chainReaderView(&r->reader, &history.chain, iov, PIECES_MAX), pieces = 0;
+        for (; pieces < count && want < ready; want += iov[pieces++].iov_len)
+            if (iov[pieces].iov_len > ready - want) iov[pieces].iov_len = ready - want;
+        ssize_t n = connWritev(c->conn, iov, pieces);
         if (n < 0) return errno == EAGAIN || errno == EINTR;
         chainReaderAdvance(&r->reader, &history.chain, (size_t)n);
         replicasNoteSent(c, (size_t)n);
@@ -334,7 +354,7 @@ static bool replicasStreamWrite(struct client *c) {
 static bool replicasStreamWaits(const struct client *c) {
     const struct replicaClient *r = c->replica;
     if (r->packed && packedStreamUnsent(r->packed).len) return true;
-    if (r->streaming) return chainReaderPending(&r->reader, &history.chain) > 0;
+    if (r->streaming) return replicaStreamReady(r) > 0;
     return replica_hooks.hasSnapshotOutput(r);
 }
 
@@ -386,9 +406,24 @@ static bool replicasMayAddToStream(void) {
     return history.backlog && !roleIsReplica();
 }
 
+/* The commands of our own at the end of the stream, if it ends with some. */
+static uint64_t own_from, own_end;
+
+uint64_t replicasChangesEnd(void) {
+    return historyOffset() == own_end ? own_from : historyOffset();
+}
+
+static bool replicasPropagateOwn(int argc, const struct str *words) {
+    uint64_t from = replicasChangesEnd();
+    if (!propagateToReplicas(argc, words)) return false;
+    own_from = from;
+    own_end = historyOffset();
+    return true;
+}
+
 static bool replicasPing(void) {
     static const struct str words[] = {STR("ping")};
-    return propagateToReplicas(1, words);
+    return replicasPropagateOwn(1, words);
 }
 
 void replicasRequestAck(void) {
@@ -397,7 +432,7 @@ void replicasRequestAck(void) {
 
 static void replicasPropagateGetAck(void) {
     static const struct str words[] = {STR("REPLCONF"), STR("GETACK"), STR("*")};
-    if (propagateToReplicas(3, words)) request_ack = false;
+    if (replicasPropagateOwn(3, words)) request_ack = false;
 }
 
 static __attribute__((unused)) size_t replicasCountReaders(void) {
@@ -423,7 +458,7 @@ static __attribute__((noinline)) void replicasAddOwnCommands(void) {
 static void replicasBeforeSleep(void) {
     debugAssert(chainCheck(&history.chain, replicasCountReaders()));
     if (__builtin_expect(ping_first || request_ack, 0)) replicasAddOwnCommands();
-    if (history.grown) replicasWriteLater();
+    if (history.grown || replyGateIsActive()) replicasWriteLater();
 }
 
 /* ---- Jobs ---- */

@@ -138,6 +138,8 @@ void replicasDisconnect(void);
 void replicasDropHistory(void);
 /* Schedules the new bytes of the stream for the next clientsWritePending. Called at the end of a turn. */
 void replicasWriteLater(void);
+/* Returns the offset behind the last change in the stream, without commands of our own that follow it. */
+uint64_t replicasChangesEnd(void);
 /* Sends REPLCONF GETACK * with the next turn. */
 void replicasRequestAck(void);
 

@@ -17,6 +17,7 @@
 #include "repl/repl_throttle.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
+#include "repl/sync_gate.h"
 
 static void replicationSetReplicaHooks(void) {
     replica_hooks = (struct replicaHooks){
@@ -78,6 +79,7 @@ void replicationInit(void) {
     replicationSetControl();
     replSettingsInit();
     historyInit();
+    syncGateInit(rulesUpdate); /* before replicasInit: it requests acknowledgements, which that one sends */
     replicasInit();
     fullSyncInit();
     replThrottleInit();

@@ -23,6 +23,7 @@
 #include "repl/own_expiry.h"
 #include "repl/repl_settings.h"
 #include "repl/replicas.h"
+#include "repl/sync_gate.h"
 
 #define SET CONFIG_MODIFIABLE
 #define DISK_ERROR_LOG_PERIOD_MS                                                                             \
@@ -35,9 +36,16 @@ static bool ignore_maxmemory, ignore_disk_errors;
  * Commands of our primary, and those read from the append-only file, are always run, even when they would be
  * refused to others. This includes all that scripts among them call (callReplays). */
 
+/* min-replicas-max-lag 0 counts all that are online. */
+static int rulesCountReplicas(void) {
+    return repl_max_lag_s ? replicasCountGood() : replicasCountAcked(0, false);
+}
+
 static enum admission rulesCheckMinReplicas(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || replicasCountGood() >= repl_min_replicas || callReplays())
+    int64_t wanted =
+        repl_max_lag_s && repl_min_replicas > sync_gate_replicas ? repl_min_replicas : sync_gate_replicas;
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || rulesCountReplicas() >= wanted || callReplays())
         return ADMITTED;
     replyError(c, "NOREPLICAS Not enough good replicas to write.");
     return REFUSED;
@@ -136,10 +144,10 @@ static void rulesEndWait(void *priv, struct client *c) {
 
 /* ---- The role ---- */
 
-static bool rulesUpdate(const char **err) {
+bool rulesUpdate(const char **err) {
     (void)err;
     bool replica = roleIsReplica();
-    bool alone = replica || !repl_min_replicas || !repl_max_lag_s;
+    bool alone = replica || (!sync_gate_replicas && (!repl_min_replicas || !repl_max_lag_s));
     admissionIdle(RULE_MIN_REPLICAS, alone);
     admissionIdle(RULE_SCRIPT_REPLICAS, alone);
     role_read_only = replica_read_only;

@@ -3,5 +3,8 @@
  * refused (READONLY, MASTERDOWN, NOREPLICAS) or redirected, expired keys are kept, nothing is evicted. */
 #pragma once
 
-void rulesInit(void);  /* rows of admission, vetoes, directives */
-void rulesStart(void); /* after the configuration has been loaded */
+#include <stdbool.h>
+
+void rulesInit(void);               /* rows of admission, vetoes, directives */
+bool rulesUpdate(const char **err); /* looks at the directives and the role again */
+void rulesStart(void);              /* after the configuration has been loaded */

@@ -120,14 +120,25 @@ void downProcessAnswer(struct supervisor *s, struct instance *sentinel, const st
     state->leader_epoch = epoch;
 }
 
+/* Finds a primary by the name or IP that another Sentinel gave. A name that is known is not resolved: the
+ * name of a server that is down may not resolve any more, as with containers, and just then it is asked for.
+ */
+static struct instance *supervisorDownFindPrimary(struct supervisor *s, const char *host, int port) {
+    struct hostAddress address = {.name = sdsnew(host), .port = port};
+    struct instance *primary = instancesFindAddress(&s->primaries, &address);
+    hostAddressFree(&address);
+    if (primary) return primary;
+    if (hostAddressInit(s, &address, host, port, false))
+        primary = instancesFindAddress(&s->primaries, &address);
+    hostAddressFree(&address);
+    return primary;
+}
+
 struct downAnswer supervisorAnswerDown(struct supervisor *s, const char *ip, int port, uint64_t epoch,
                                        const char *run_id, int64_t now_ms) {
     s->now_ms = now_ms;
     struct downAnswer answer = {0};
-    struct hostAddress address;
-    bool known = hostAddressInit(s, &address, ip, port, false);
-    struct instance *primary = known ? instancesFindAddress(&s->primaries, &address) : NULL;
-    hostAddressFree(&address);
+    struct instance *primary = supervisorDownFindPrimary(s, ip, port);
     if (!primary) return answer;
     answer.down = !s->tilt && (primary->flags & FLAG_S_DOWN);
     if (run_id) voteGive(s, primary, epoch, run_id, answer.leader, &answer.leader_epoch);

@@ -239,6 +239,21 @@ static void newer_configuration_of_nowhere(void **state) {
     recorderForget();
 }
 
+/* The name of a server that is down may not resolve any more: the Sentinels must agree that it is down, too.
+ */
+static void questionAboutNameThatDoesNotResolve(void **state) {
+    (void)state;
+    assert_null(recorderConfigLine("resolve-hostnames yes"));
+    assert_null(recorderConfigLine("monitor n nowhere 6479 1"));
+    supervisorFindPrimary(&recorded_supervisor, "n")->flags |= FLAG_S_DOWN;
+    recorderForget();
+    assert_true(supervisorAnswerDown(&recorded_supervisor, "nowhere", 6479, 0, NULL, 0).down);
+    assert_true(supervisorAnswerDown(&recorded_supervisor, "NOWHERE", 6479, 0, NULL, 0).down);
+    expectRecord(""); /* it was not resolved */
+    assert_false(supervisorAnswerDown(&recorded_supervisor, "nowhere", 6480, 0, NULL, 0).down);
+    recorderForget();
+}
+
 /* The promoted replica's address has been announced already, so a newer configuration with the
  * old address is a change. */
 static void newer_configuration_in_a_failover(void **state) {
@@ -337,6 +352,7 @@ int main(void) {
         TEST(newer_configuration),
         TEST(newer_configuration_that_changes_nothing),
         TEST(newer_configuration_of_nowhere),
+        TEST(questionAboutNameThatDoesNotResolve),
         TEST(newer_configuration_in_a_failover),
         TEST(hello_from_a_removed_replica),
         TEST(supervisorHelloTestInvalid),

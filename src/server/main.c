@@ -21,6 +21,7 @@
 #include "client/client_log.h"
 #include "client/client_output.h"
 #include "client/client_session.h"
+#include "client/reply_gate.h"
 #include "cluster/bus_links.h"
 #include "cluster/cluster.h"
 #include "command/admission.h"
@@ -32,6 +33,7 @@
 #include "command/commandlog.h"
 #include "command/data_hooks.h"
 #include "command/evict_admission.h"
+#include "command/held_clients.h"
 #include "command/hotkeys.h"
 #include "command/io_threads.h"
 #include "command/latency_histogram.h"
@@ -263,9 +265,9 @@ static void (*const modules[])(void) = {
  * before and after a call, between two calls, before the loop sleeps. The comments say which init has to
  * stand where and why; no other dependency is known. */
 static void (*const modules_in_order[])(void) = {
-    clientEvictInit, clientOutputInit, clientSessionInit,
+    clientEvictInit, replyGateInit, clientOutputInit, clientSessionInit,
     /* authInit before blockingInit: clients of a deleted user are closed before blocked ones are served. */
-    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, throttleInit, monitorInit, childInit, forklessInit,
+    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, throttleInit, heldClientsInit, monitorInit, childInit, forklessInit,
     /* evictAdmissionInit after blockingInit: clients' memory is counted after blocked ones were served. */
     evictAdmissionInit,
     /* aofInit before the others: the append-only file is written and synced before they check what is synced
@@ -304,15 +306,16 @@ static inline void mainEndTurns(struct aeEventLoop *el) {
     }
 }
 
-static inline void mainGoToSleep(struct aeEventLoop *el) {
+/* complete: all changes are in the append-only file. */
+static inline void mainGoToSleep(struct aeEventLoop *el, bool complete) {
     aeSetDontWait(el, turnPending() || connHasPending(el) || !ioMainSleeps());
     serverInfoSleep();
-    parallelReadsOpen(); /* last: threads may count what they do from now on */
+    if (complete) parallelReadsOpen(); /* last: threads may count what they do from now on */
 }
 
 static void mainBeforeSleep(struct aeEventLoop *el) {
     mainEndTurns(el);
-    mainGoToSleep(el);
+    mainGoToSleep(el, true);
 }
 
 static void mainAfterEvents(struct aeEventLoop *el) {
@@ -332,8 +335,9 @@ static void mainAfterSleep(struct aeEventLoop *el) {
 static void mainBeforeSleepWithModules(struct aeEventLoop *el) {
     moduleRunPostedCalls();
     mainEndTurns(el);
+    uint64_t dirty = dbstats.dirty;
     serverEvent(SERVER_LOOP, EVENT_STARTED, NULL);
-    mainGoToSleep(el);
+    mainGoToSleep(el, dbstats.dirty == dirty);
 }
 
 static void mainAfterSleepWithModules(struct aeEventLoop *el) {

@@ -17,8 +17,9 @@
 #include "net/connection.h"
 #include "tools/benchmark/benchmark.h"
 
-/* Runs one test; a failed test does not prevent the others. */
-static bool valkeyBenchmarkRunTest(const struct benchOptions *o, const struct benchTest *test) {
+/* Runs one test; a failed test does not prevent the others. `label` names it in the progress line. */
+static bool valkeyBenchmarkRunTest(const struct benchOptions *o, const struct benchTest *test,
+                                   const char *label) {
     struct benchResult result;
     sds err = NULL;
     if (!benchPrepare(o, &o->servers[0], test, &err)) {
@@ -27,7 +28,7 @@ static bool valkeyBenchmarkRunTest(const struct benchOptions *o, const struct be
         sdsfree(err);
         return false;
     }
-    bool ended = benchRun(o, &o->servers[0], test->request, test->title, &result);
+    bool ended = benchRun(o, &o->servers[0], test->request, label, &result);
     if (ended)
         benchPrintResult(o, test, &result);
     else
@@ -47,7 +48,10 @@ static int valkeyBenchmarkRunTests(const struct benchOptions *o, const struct be
     if (o->json) benchJsonStart(o);
     do {
         for (int i = 0; i < count; i++) {
-            if (!valkeyBenchmarkRunTest(o, &tests[i])) status = 1;
+            sds label = count > 1 ? sdscatprintf(sdsempty(), "[%d/%d] %s", i + 1, count, tests[i].title)
+                                  : sdsnew(tests[i].title);
+            if (!valkeyBenchmarkRunTest(o, &tests[i], label)) status = 1;
+            sdsfree(label);
         }
     } while (o->loop && status == 0);
     if (o->json) benchJsonEnd();

@@ -133,6 +133,7 @@ static int valkeyCliRunMode(struct cli *c) {
         [CLI_MEMKEYS] = cliSampleKeys,
         [CLI_HOTKEYS] = cliSampleKeys,
         [CLI_SCAN] = cliScan,
+        [CLI_DOCTOR] = cliDoctor,
         [CLI_CLUSTER] = cliCluster,
         [CLI_TEST_HINT] = cliTestHint,
         [CLI_TEST_HINT_FILE] = cliTestHintFile,

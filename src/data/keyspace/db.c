@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 #include "data/keyspace/hooks.h"
 #include "data/keyspace/key_use.h"
@@ -315,7 +316,7 @@ static void dbExpireNow(struct db *db, struct object *o) {
 }
 
 bool dbExpireKey(struct db *db, struct object *o) {
-    if (dbKeepsExpired()) return false;
+    if (dbKeepsExpired() || readRefuses()) return false;
     dbExpireNow(db, o);
     return true;
 }
@@ -439,7 +440,7 @@ struct object *dbRandomKey(struct db *db) {
         bool all_volatile = keyspaceShownSize(&db->keyspace) == keyspaceShownExpires(&db->keyspace);
         if (tries >= RANDOM_KEY_TRIES && dbKeepsExpired()) return o;
         if (tries >= RANDOM_KEY_TRIES && all_volatile) return NULL;
-        dbExpireKey(db, o);
+        if (!dbExpireKey(db, o) && read_context.refused) return NULL;
     }
     return NULL;
 }

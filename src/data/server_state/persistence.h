@@ -27,9 +27,10 @@ struct persistence {
      * which may become the base (and is moved then), or NULL. False: it failed, which has been logged. */
     void (*aofStop)(void);
     bool (*aofRestart)(const char *rdb);
-    /* Writes all that was propagated to the file, as far as its units have ended; with `always` also
-     * to the disk. */
+    /* Writes all that was propagated to the file, as far as its units have ended. With aofSync and `always`
+     * the disk has it, too, when the call returns. */
     void (*aofWrite)(void);
+    void (*aofSync)(void);
     /* Whether what was propagated up to this offset (propagateOffset) would survive a loss of power, and up
      * to which offset that is so. */
     bool (*aofHasSynced)(uint64_t offset);

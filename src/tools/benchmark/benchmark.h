@@ -237,6 +237,7 @@ bool benchProgressWanted(const struct benchOptions *o);
 struct benchProgress {           /* counts since the start, or since the last time */
     int64_t replies, latency_us; /* latencies summed up */
     double seconds;
+    double share; /* of the run that is done, 0 to 1; below 0: the warm-up */
 };
 void benchPrintProgress(const char *title, const struct benchProgress *now,
                         const struct benchProgress *before);

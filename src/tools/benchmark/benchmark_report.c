@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_report.c - results as text: a summary, one line, or comma-separated values. */
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tools/benchmark/benchmark.h"
@@ -137,15 +138,28 @@ static double benchReportRatio(double a, double b) {
     return b > 0 ? a / b : 0;
 }
 
+static size_t benchReportTerminalWidth(void) {
+    struct winsize size = {0};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
+/* The line is cut at the edge of the terminal, since only one line can be redrawn; the most important
+ * comes first. */
 void benchPrintProgress(const char *title, const struct benchProgress *now,
                         const struct benchProgress *before) {
     int64_t replies = now->replies - before->replies;
-    printf("\r\033[K%s: rps=%.1f (overall: %.1f) avg_msec=%.3f (overall: %.3f)", title,
-           benchReportRatio((double)replies, now->seconds - before->seconds),
-           benchReportRatio((double)now->replies, now->seconds),
-           benchReportRatio((double)(now->latency_us - before->latency_us) / 1000, (double)replies),
-           benchReportRatio((double)now->latency_us / 1000, (double)now->replies));
+    double share = now->share < 1 ? now->share : 1;
+    sds line = share < 0 ? sdscatprintf(sdsempty(), "%s: warming up, ", title)
+                         : sdscatprintf(sdsempty(), "%s: %.0f%%, ", title, share * 100);
+    line =
+        sdscatprintf(line, "rps=%.1f (overall: %.1f) avg_msec=%.3f (overall: %.3f)",
+                     benchReportRatio((double)replies, now->seconds - before->seconds),
+                     benchReportRatio((double)now->replies, now->seconds),
+                     benchReportRatio((double)(now->latency_us - before->latency_us) / 1000, (double)replies),
+                     benchReportRatio((double)now->latency_us / 1000, (double)now->replies));
+    printf("\r\033[K%.*s", (int)(benchReportTerminalWidth() - 1), line);
     fflush(stdout);
+    sdsfree(line);
 }
 
 void benchPrintCsvString(const char *s) {

@@ -475,6 +475,9 @@ static struct benchProgress benchRunProgressOf(const struct benchRun *run, struc
         p.replies += atomic_load(&workers[i].replies);
         p.latency_us += atomic_load(&workers[i].latency_us);
     }
+    const struct benchOptions *o = run->options;
+    p.share = o->duration_s ? p.seconds / o->duration_s : (double)p.replies / (double)o->requests;
+    if (!atomic_load(&run->measuring)) p.share = -1;
     return p;
 }
 

@@ -39,6 +39,7 @@ enum cliMode {
     CLI_MEMKEYS,
     CLI_HOTKEYS,
     CLI_SCAN,
+    CLI_DOCTOR,
     CLI_CLUSTER,
     CLI_TEST_HINT,
     CLI_TEST_HINT_FILE,
@@ -114,6 +115,7 @@ struct cli {
     bool terminal; /* standard output is a terminal, and replies are for people */
     enum cliWhen colour_when;
     bool colour, tables, pager;
+    bool table_hint;       /* the next table is followed by a hint how to get the reply itself */
     bool quiet;            /* a failed connection is not reported */
     int reply_timeout_ms;  /* 0: no time limit */
     bool debug_again;      /* at the prompt after a session, the user asked for another one */
@@ -185,7 +187,7 @@ sds cliFormatPush(const struct respReply *reply);
 bool cliIsPlain(int argc, const sds *argv);
 /* Returns the reply for a terminal, in colours, as a table if it is one. NULL: cliFormatReply is to be
  * used. */
-sds cliViewReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply);
+sds cliViewReply(struct cli *c, int argc, const sds *argv, const struct respReply *reply);
 /* Prints a text; at the prompt the pager shows it if it does not fit the screen. */
 void cliShow(const struct cli *c, const sds text);
 
@@ -211,6 +213,7 @@ int cliReplica(struct cli *c);
 int cliTransfer(struct cli *c);   /* --rdb, --functions-rdb */
 int cliSampleKeys(struct cli *c); /* --bigkeys, --memkeys, --hotkeys */
 int cliScan(struct cli *c);
+int cliDoctor(struct cli *c);
 /* --test_hint, --test_hint_file: print the hints that the prompt would show. */
 int cliTestHint(struct cli *c);
 int cliTestHintFile(struct cli *c);

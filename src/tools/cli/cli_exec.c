@@ -76,7 +76,7 @@ static void cliExecPrintReply(const struct cli *c, const struct respReply *reply
 }
 
 /* Prints the reply to a command in the form for that command. */
-static void cliExecShowReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
+static void cliExecShowReply(struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
     if (reply->type == RESP_T_ERROR && c->error_exit) {
         fprintf(stderr, "%.*s\n", (int)reply->str.len, reply->str.ptr);
         return;

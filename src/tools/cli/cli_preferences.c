@@ -33,6 +33,7 @@ static bool cliPreferencesSet(struct cli *c, const char *name) {
                : strcasecmp(what, "pager") == 0 ? &c->pager
                                                 : NULL;
     if (to) *to = on;
+    if (to == &c->tables) c->table_hint = false; /* the user knows the choice */
     return to != NULL;
 }
 

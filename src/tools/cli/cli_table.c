@@ -182,26 +182,34 @@ static sds cliTableCatRow(sds out, const struct cliTable *t, int at, const size_
     return sdscat(out, "\n");
 }
 
-/* Appends a line that says what is not shown. */
-static sds cliTableCatRest(sds out, const struct cliTable *t, const size_t *widths, size_t width,
-                           bool colour) {
-    sds names = sdsempty();
-    int hidden = 0;
-    bool cut = false;
-    for (int i = 0; i < t->columns_count; i++) {
-        cut |= widths[i] && !cliTableIsOpen(t, i) && widths[i] < t->columns[i].wanted;
-        if (widths[i] || !t->columns[i].used) continue;
-        names = sdscatprintf(names, "%s%s", hidden++ ? " " : "", t->columns[i].name);
-    }
-    sds note = hidden ? sdscatprintf(sdsempty(), "%d more: %s", hidden, names) : sdsempty();
-    for (char *blank; sdslen(note) + 2 > width && (blank = strrchr(note, ' '));)
-        sdsrange(note, 0, blank - note - 1);
+/* Appends a word to a list that is broken into lines of `width` columns; *used is the width of the last one.
+ */
+static sds cliTableCatWord(sds list, const char *word, size_t width, size_t *used) {
+    size_t columns = cliColumns(strOf(word));
+    bool breaks = *used && *used + 1 + columns > width;
+    if (*used) list = sdscat(list, breaks ? "\n " : " ");
+    *used = (breaks ? 1 : *used ? *used + 1 : 0) + columns;
+    return sdscat(list, word);
+}
+
+/* Appends the names of the columns that are hidden, those with values or the empty ones; nothing if there
+ * are none. */
+static sds cliTableCatHidden(sds out, const struct cliTable *t, const size_t *widths, size_t width, bool used,
+                             bool colour) {
     const struct cliPalette *p = cliPalette(colour);
-    if (hidden) out = sdscatprintf(out, "%s(%s)%s\n", p->faint, note, p->end);
-    if (hidden || cut)
-        out = sdscatprintf(out, "%s(all of it: --no-table, or :set notable)%s\n", p->faint, p->end);
-    sdsfree(names);
-    sdsfree(note);
+    size_t at = 0;
+    int hidden = 0;
+    for (int i = 0; i < t->columns_count; i++) hidden += !widths[i] && t->columns[i].used == used;
+    if (!hidden) return out;
+    sds title = sdscatprintf(sdsempty(), used ? "(%d more:" : "(%d empty:", hidden), list = sdsempty();
+    list = cliTableCatWord(list, title, width, &at);
+    for (int i = 0; i < t->columns_count; i++) {
+        if (!widths[i] && t->columns[i].used == used)
+            list = cliTableCatWord(list, t->columns[i].name, width - 1, &at); /* -1: the bracket fits, too */
+    }
+    out = sdscatprintf(out, "%s%s)%s\n", p->faint, list, p->end);
+    sdsfree(title);
+    sdsfree(list);
     return out;
 }
 
@@ -216,7 +224,8 @@ sds cliTableText(const struct cliTable *t, size_t width, bool colour) {
         out = sdscatlen(out, row, sdslen(row));
         sdsfree(row);
     }
-    out = cliTableCatRest(out, t, widths, width, colour);
+    out = cliTableCatHidden(out, t, widths, width, true, colour);
+    out = cliTableCatHidden(out, t, widths, width, false, colour);
     zfree(widths);
     return out;
 }

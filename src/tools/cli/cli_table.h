@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_table.h - a table as text that fits a terminal. It is filled row by row; putting a cell into a new
  * column creates the column. If the table is too wide, empty columns are left out first, then the last
- * ones, and the widest of the others are cut; the last line says so. */
+ * ones, and the widest of the others are cut. The last lines name the columns that are left out. */
 #pragma once
 
 #include <stdbool.h>

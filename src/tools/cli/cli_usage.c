@@ -81,6 +81,8 @@ static const char usage_end[] =
     "  -i SECONDS         pause between steps of --scan, and after 100 keys of the other options\n"
     "\n"
     "Measurements\n"
+    "  --doctor           what is wrong with the server, from INFO, CONFIG GET, LATENCY LATEST, MEMORY STATS,\n"
+    "                     SLOWLOG GET; the exit status is 2 if there is a problem\n"
     "  --stat             the load of the server, a line per second, or every -i seconds\n"
     "  --latency          round trips of PING: minimum, maximum, average, until interrupted; with\n"
     "                     --raw or --csv or without a terminal for one second or -i seconds\n"

@@ -322,7 +322,16 @@ static bool cliViewFill(struct cliTable *t, const struct view *v, const struct r
     }
 }
 
-sds cliViewReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
+/* Appends the hint under the first table of a session: what is copied from a table is not what scripts get.
+ */
+static sds cliViewCatHint(struct cli *c, sds out) {
+    if (!c->table_hint) return out;
+    const struct cliPalette *p = cliPalette(c->colour);
+    c->table_hint = false;
+    return sdscatprintf(out, "%s(for scripts: --no-table, :set notable)%s\n", p->faint, p->end);
+}
+
+sds cliViewReply(struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
     const struct view *v = c->terminal && reply->type != RESP_T_ERROR ? cliViewFind(argc, argv) : NULL;
     if (!v) return NULL;
     bool text = reply->type == RESP_T_STRING || reply->type == RESP_T_VERBATIM;
@@ -331,5 +340,5 @@ sds cliViewReply(const struct cli *c, int argc, const sds *argv, const struct re
     bool made = c->tables && cliViewFill(&table, v, reply);
     sds out = made ? cliTableText(&table, cliTerminalWidth(), c->colour) : NULL;
     cliTableFree(&table);
-    return out;
+    return out ? cliViewCatHint(c, out) : NULL;
 }

@@ -10,6 +10,7 @@
  * been pending for that long. An entry that is delivered meanwhile cannot come earlier, except by XCLAIM with
  * an older time, which wakes the waiting clients itself. */
 #include "base/clock.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "command/blocking.h"
@@ -459,10 +460,10 @@ static void streamReadGeneric(struct client *c, bool from_group) {
     int opened = 0;
     while (opened < a.streams && streamReadOpenStream(c, &a, opened, &streams[opened])) opened++;
     if (opened == a.streams && !streamReadReplyStreams(c, &a, streams, mstime())) {
-        if (a.block && !(c->flags & CLIENT_DENY_BLOCKING))
-            streamReadWaitForStreams(c, &a, streams);
-        else
+        if (!a.block || c->flags & CLIENT_DENY_BLOCKING)
             replyNullArray(c);
+        else if (!readRefuses())
+            streamReadWaitForStreams(c, &a, streams);
     }
     zfree(streams);
 }

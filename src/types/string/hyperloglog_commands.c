@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
+#include "base/read_phase.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "command/command.h"
@@ -107,17 +108,22 @@ void pfcountCommand(struct client *c) {
         replyLongLong(c, 0);
         return;
     }
+    char buf[LONG_STR_SIZE];
+    uint64_t count;
+    if (hllCountIsCached(stringView(o, buf), &count)) {
+        replyLongLong(c, (int64_t)count);
+        return;
+    }
+    if (readRefuses()) return;
     keyspaceObjectWillChange(&c->db->keyspace, o); /* it was looked up for reading */
     sds hll = stringEditBegin(o);
-    uint64_t count;
-    bool stale = hll[15] & 0x80, ok = hllCount(hll, &count);
+    bool ok = hllCount(hll, &count);
     stringEditEnd(c->db, key, o, hll);
     if (!ok) {
         replyError(c, err_corrupt);
         return;
     }
     replyLongLong(c, (int64_t)count);
-    if (!stale) return;
     /* The count is cached in the value: its bytes change, though not their meaning. */
     keyChanged(c, c->db, key, NOTIFY_STRING, NULL, 1);
 }

@@ -329,7 +329,7 @@ static bool stringParseSetOptions(struct client *c, int from, bool many, struct 
 
 /* Whether len bytes of the text of o, `whole` bytes long, are enough to be linked. The first link changes the
  * object, which a snapshot may be reading. */
-static bool stringMayLink(const struct client *c, const struct object *o, size_t whole, size_t len) {
+static bool stringMayLink(struct client *c, const struct object *o, size_t whole, size_t len) {
     return link_size && len > EMBSTR_ROOM && len >= whole / LINK_PART && objectHasPtr(o) && replyLinks(c) &&
            (o->encoding == STRING_LINKED || !keyspaceIsWalked(&c->db->keyspace));
 }

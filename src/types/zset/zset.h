@@ -69,7 +69,7 @@ struct zsetElement {
  * near end, which is the high one when reverse. */
 struct zsetRange {
     enum { ZRANGE_RANK, ZRANGE_SCORE, ZRANGE_LEX } by;
-    bool reverse;
+    bool reverse, read; /* read: the elements will be read, not only counted */
     int64_t start, stop;
     struct zscoreRange score;
     struct zlexRange lex;

@@ -126,7 +126,7 @@ static void zsetRangeStoreRange(struct client *c, struct object *o, const struct
 }
 
 static void zsetRangeGeneric(struct client *c, const struct zrangeForm *f) {
-    struct zrangeArgs a = {.range = {.reverse = f->reverse, .limit = -1}};
+    struct zrangeArgs a = {.range = {.reverse = f->reverse, .read = true, .limit = -1}};
     struct zsetSlice s = {0};
     a.range.by = f->by >= 0 ? (unsigned)f->by : ZRANGE_RANK;
     if (!zsetRangeParseOptions(c, f, &a) || !zsetRangeParseRange(c, f, &a.range)) return;

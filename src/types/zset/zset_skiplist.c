@@ -13,6 +13,7 @@
  * finds its score, and its rank by climbing from the node.
  *
  * `place.at` is the node. */
+#include <math.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -23,11 +24,14 @@
 #include "types/zset/zset_private.h"
 #include "types/zset/zset_writer.h"
 
-/* With a limit of up to this many elements, their bounds are compared one by one, as they will be read in any
- * case. Above that, a second search finds the other end. */
+/* Up to this many elements that will be read in any case are compared with the bounds one by one. If there
+ * are more, or they are only counted, a second search finds the other end. */
 #define EXTENT_WALK 16
 #define NODE_GUESS  48   /* typical bytes of a node */
 #define WARM_MAX    4096 /* elements that fit into a second-level cache */
+#define RUN_NODES   16   /* elements of a range that are fetched ahead */
+/* Lists of up to this many elements are searched in less time than fetching the way takes. */
+#define WAY_MIN 32768
 
 _Static_assert(offsetof(struct zset, list.header) < 64, "length, tail and first level are in the first line");
 _Static_assert(offsetof(struct zset, members) >= 256, "the member index is in the last line");
@@ -127,23 +131,26 @@ static bool zsetSkiplistSeek(const void *z, const struct zsetRange *r, bool last
     return zsetSkiplistPutPlace(p, n);
 }
 
-static inline bool zsetSkiplistIsInside(const zskiplistNode *n, const struct zsetRange *r) {
-    if (r->by == ZRANGE_SCORE)
-        return zscoreGteMin(zslGetNodeScore(n), &r->score) && zscoreLteMax(zslGetNodeScore(n), &r->score);
-    return zlexGteMin(zslGetNodeElement(n), &r->lex) && zlexLteMax(zslGetNodeElement(n), &r->lex);
+/* Counts elements from *n on, which is in the range or beyond it, and sets *n to the one behind them. */
+static uint64_t zsetSkiplistWalk(const zskiplistNode **n, const struct zsetRange *r, uint64_t max) {
+    uint64_t count = 0;
+    if (r->by == ZRANGE_SCORE) return zslCountInScoreRange(n, &r->score, r->reverse, max);
+    for (; *n && count < max; count++) {
+        struct str member = zslGetNodeElement(*n);
+        if (!zlexGteMin(member, &r->lex) || !zlexLteMax(member, &r->lex)) break;
+        *n = r->reverse ? zslGetPrev(*n) : zslGetNext(*n);
+    }
+    return count;
 }
 
 static uint64_t zsetSkiplistExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
                                    uint64_t rank, uint64_t max) {
     const zskiplistNode *n = p->at;
-    uint64_t count = 0, end;
-    if (max <= EXTENT_WALK) {
-        for (; n && count < max && zsetSkiplistIsInside(n, r); count++)
-            n = r->reverse ? zslGetPrev(n) : zslGetNext(n);
-        return count;
-    }
+    uint64_t end, walk = max <= EXTENT_WALK ? max : r->read ? EXTENT_WALK : 1;
+    uint64_t count = zsetSkiplistWalk(&n, r, walk);
+    if (!n || count < walk || count == max) return count;
     struct zsetPlace far;
-    if (!zsetSkiplistIsInside(n, r) || !zsetSkiplistSeek(z, r, !r->reverse, &far, &end)) return 0;
+    if (!zsetSkiplistSeek(z, r, !r->reverse, &far, &end)) return 0;
     uint64_t low = r->reverse ? end : rank, high = r->reverse ? rank : end;
     if (low > high) return 1; /* a lex range over unequal scores: without meaning, but harmless */
     count = high - low + 1;
@@ -346,27 +353,81 @@ static void zsetSkiplistWarm(const void *z) {
     hashtableStopIterator(&it);
 }
 
-/* From step 1 on: prefetches the way down to the place of a new score. A small list is searched in less
- * time. */
-static bool zsetSkiplistFetchPlace(const zskiplist *list, const struct prefetchRequests *wants, int step,
-                                   struct prefetchState *state) {
-    struct zslFetch search;
-    _Static_assert(sizeof search <= sizeof state->notes, "a search fits the state");
-    if (zslGetLength(list) <= WARM_MAX) return false;
-    if (step == 1) {
-        double score;
-        bool valid = string2d(wants->score, &score); /* if not, the command will refuse it */
-        zslFetchBegin(list, valid ? score : 0, &search);
-    } else {
-        memcpy(&search, state->notes, sizeof search);
-    }
-    bool more = zslFetchStep(&search);
-    memcpy(state->notes, &search, sizeof search);
-    return more;
+/* The further steps, after the nodes that members name have been fetched. */
+static bool zsetSkiplistClimb(struct prefetchState *state) {
+    state->at = zslClimb(state->at);
+    return state->at != NULL;
 }
 
-/* From step 3 on: prefetches the way up that the rank of a member takes, one node a step; or the way
- * to a score. */
+static struct zslFetch *zsetSkiplistWay(struct prefetchState *state) {
+    _Static_assert(sizeof(struct zslFetch) <= sizeof state->notes, "a way fits the state");
+    return (struct zslFetch *)state->notes;
+}
+
+static bool zsetSkiplistFetchWay(struct prefetchState *state) {
+    return zslFetchStep(zsetSkiplistWay(state));
+}
+
+static bool zsetSkiplistBeginWay(struct prefetchState *state) {
+    state->next = zsetSkiplistFetchWay;
+    return zsetSkiplistFetchWay(state);
+}
+
+/* Reads a score, or a bound of a range. When it is none, the command will be refused. */
+static bool zsetSkiplistReadScore(struct str s, double *score) {
+    if (s.len && s.ptr[0] == '(') s = strN(s.ptr + 1, s.len - 1);
+    return string2d(s, score);
+}
+
+/* Begins to fetch the way to a range, and its first elements if they will be read. */
+static bool zsetSkiplistFetchRange(const zskiplist *list, const struct prefetchRequests *wants,
+                                   struct prefetchState *state) {
+    double from, to;
+    if (!zsetSkiplistReadScore(wants->score, &from)) return false;
+    if (wants->parts & PREFETCH_RUN && zsetSkiplistReadScore(wants->score_to, &to))
+        zslFetchBeginRun(list, from, to, RUN_NODES, zsetSkiplistWay(state));
+    else
+        zslFetchBegin(list, from, NAN, zsetSkiplistWay(state));
+    return zsetSkiplistBeginWay(state);
+}
+
+/* Step 4: a score that stays between its neighbours needs no way. state->at is the neighbour on the side of
+ * the new score. */
+static bool zsetSkiplistPassNeighbour(struct prefetchState *state) {
+    const struct zslFetch *way = zsetSkiplistWay(state);
+    double neighbour = zslGetNodeScore(state->at);
+    return neighbour >= way->score && neighbour <= way->other && zsetSkiplistBeginWay(state);
+}
+
+/* Step 3 of a change of a score. A new member needs the way to its place; one that exists the ways to its old
+ * and to its new place, which it may leave and enter, but first its neighbour on that side. state->at is its
+ * node, NULL when it is new. */
+static bool zsetSkiplistFetchNeighbour(const zskiplist *list, const struct prefetchRequests *wants,
+                                       struct prefetchState *state) {
+    double score, old;
+    if (!string2d(wants->score, &score)) return false;
+    if (!state->at) {
+        zslFetchBegin(list, score, NAN, zsetSkiplistWay(state));
+        return zsetSkiplistBeginWay(state);
+    }
+    old = zslGetNodeScore(state->at);
+    if (wants->parts & PREFETCH_INCREMENT) score += old;
+    if (score > old) {
+        zslFetchBegin(list, old, score, zsetSkiplistWay(state));
+        state->at = zslGetNext(state->at);
+    } else if (score < old) {
+        zslFetchBegin(list, score, old, zsetSkiplistWay(state));
+        state->at = zslGetPrev(state->at);
+    } else {
+        return false;
+    }
+    zsetSkiplistPrefetchNode(state->at);
+    state->next = zsetSkiplistPassNeighbour;
+    return state->at != NULL;
+}
+
+/* From step 3 on: prefetches the way up that the rank of a member takes, one node a step; or the ways to the
+ * places of scores, unless the list is small. */
 static bool zsetSkiplistPrefetch(const void *z, const struct prefetchRequests *wants, int step,
                                  struct prefetchState *state) {
     const struct zset *zs = z;
@@ -381,18 +442,16 @@ static bool zsetSkiplistPrefetch(const void *z, const struct prefetchRequests *w
         if (parts & PREFETCH_HEAD) zslPrefetchFirst(&zs->list);
         if (parts & PREFETCH_TAIL) zsetSkiplistPrefetchNode(zslGetTail(&zs->list));
         if (member) hashtablePrefetchBucket(&zs->members, wants->member_hash);
-        if (parts & PREFETCH_SCORE) zsetSkiplistFetchPlace(&zs->list, wants, step, state);
-        return member;
+        if (member || !(parts & PREFETCH_SCORE) || zslGetLength(&zs->list) <= WAY_MIN) return member;
+        return zsetSkiplistFetchRange(&zs->list, wants, state);
     case 2:
         state->at = hashtablePeek(&zs->members, wants->member_hash);
         zsetSkiplistPrefetchNode(state->at);
-        break;
-    default:
-        if (parts & PREFETCH_RANK) state->at = zslClimb(state->at);
-        break;
+        if (parts & PREFETCH_SCORE) return zslGetLength(&zs->list) > WAY_MIN;
+        state->next = zsetSkiplistClimb;
+        return state->at && parts & PREFETCH_RANK;
+    default: return zsetSkiplistFetchNeighbour(&zs->list, wants, state);
     }
-    if (parts & PREFETCH_SCORE) return zsetSkiplistFetchPlace(&zs->list, wants, step, state);
-    return state->at && parts & PREFETCH_RANK;
 }
 
 const struct zsetIndex zsetSkiplist = {

@@ -127,6 +127,7 @@ start_cluster {kinds {ours ours} overrides {bgsave-default-method forkless rdb-k
             }
             wait_for_condition 100 50 {[dict get [job 1] state] eq "failed"} else { fail [job 1] }
             wait_for_condition 100 50 {[r [n 1] cluster countkeysinslot $slot] == 0} else { fail "keys are left" }
+            wait_cluster_ok 2 ;# the stopped node may have been taken for failed
         }
     }
 

@@ -199,6 +199,9 @@ append table [subst {
     lookahead {int 1 $int_max}
     parallel-reads {enum no yes auto}
     min-replicas-max-lag|min-slaves-max-lag {int 0 $int_max}
+    min-replicas-sync {int 0 $int_max}
+    min-replicas-sync-mode {enum memory disk}
+    min-replicas-sync-timeout {int 1 $int_max}
     min-replicas-to-write|min-slaves-to-write {int 0 $int_max}
     mptcp immutable
     primaryauth|masterauth {text abc {a b}}
@@ -412,7 +415,7 @@ start_server {tags {introspection external:skip}} {
         dict for {names type} $table {
             set name [lindex [split $names |] 0]
             # These would make the rest of the test another one.
-            if {$type eq "immutable" || $name in {requirepass min-replicas-to-write client-output-buffer-limit maxmemory maxclients maxclients-reserved appendonly locale-collate loglevel log-format}} continue
+            if {$type eq "immutable" || $name in {requirepass min-replicas-to-write min-replicas-sync client-output-buffer-limit maxmemory maxclients maxclients-reserved appendonly locale-collate loglevel log-format}} continue
             foreach {value shown} [lindex [values_of $type] 0] {
                 if {$shown eq [dict get $before $name]} continue
                 config_set $name $value

@@ -1,6 +1,7 @@
 # Reads that I/O threads run (parallel-reads): which requests they are, and that nobody can tell from outside. tests/parallel/stress
 # looks for reads that see too little.
 source [file join [file dirname [info script]] server_util.tcl]
+source -encoding utf-8 $::support/cluster.tcl
 
 proc request {args} { return [resp::encode $args] }
 
@@ -9,6 +10,22 @@ proc in_threads {body} {
     set before [s parallel_reads_processed]
     uplevel 1 $body
     return [expr {[s parallel_reads_processed] - $before}]
+}
+
+# Returns a client whose connection a thread has, and its id.
+proc offloaded_client {} {
+    set c [valkey_deferring_client]
+    $c client id
+    set id [$c read]
+    wait_for_condition 50 100 {[regexp { io-thread=[1-9]} [r client list id $id]]} else { fail "not offloaded" }
+    return [list $c $id]
+}
+
+# Returns one that has not logged in; the password is needed already.
+proc unauthenticated_client {} {
+    set c [valkey_deferring_client]
+    wait_for_condition 50 100 {[regexp -all {io-thread=} [r client list]] >= 2 && ![regexp { io-thread=0 } [r client list]]} else { fail "not offloaded" }
+    return $c
 }
 
 proc on_main_thread {body} { assert_equal 0 [uplevel 1 [list in_threads $body]] }
@@ -40,6 +57,133 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         }
         r hello 2
         r config set parallel-reads yes
+    }
+
+    # Each command with the flag readonly either runs in threads, with these arguments, or is in the second list. The design page
+    # (docs/contributing/design/parallel-reads.md) has the reason for each of those.
+    set threaded_examples {
+        bitcount {a} bitfield_ro {a get u8 0} bitpos {a 1} dbsize {} digest {a} dump {a} exists {a b none} expiretime {a} geodist {geo x y} geohash {geo x} geopos {geo x}
+        georadiusbymember_ro {geo x 10 km} georadius_ro {geo 1 1 500 km} geosearch {geo frommember x byradius 9 km} get {a} getbit {a 3} getrange {big 5 9}
+        hexists {hash f} hexpiretime {hash fields 1 f} hget {hash f} hgetall {hash} hkeys {hash} hlen {hash} hmget {hash f g none} hpexpiretime {hash fields 1 f}
+        hpttl {hash fields 1 f} hrandfield {single} hscan {hash 0} hstrlen {hash f} httl {hash fields 1 f} hvals {hash} keys {bi*} lcs {a b} lindex {list 1} llen {list}
+        lpos {list 2} lrange {list 0 -1} {memory usage} {hash} mget {a b none} {object encoding} {hash} {object idletime} {none} {object refcount} {hash}
+        {object freq} {none} pexpiretime {a} pfcount {hll} phcard {paths} phexists {paths p} phget {paths p f} phgetall {paths p} phlongest {paths pq} phmget {paths p fields 1 f}
+        phprefixes {paths pq} phscan {paths 0} pttl {a} randomkey {} scan {0 match a} scard {set} sdiff {set none} sdiffcard {2 set none} sinter {set set}
+        sintercard {2 set set} sismember {set x} smembers {set} smismember {set x z} sort_ro {list} srandmember {single-member} sscan {set 0} strlen {big} substr {a 0 0}
+        sunion {set none} sunioncard {2 set none} touch {a none} ttl {a} type {zset} {xinfo consumers} {stream group} {xinfo groups} {stream} {xinfo stream} {stream full}
+        xlen {stream} xpending {stream group} xrange {stream - +} xread {count 2 streams stream none 0 0} xrevrange {stream + -} zcard {zset} zcount {zset -inf +inf}
+        zdiff {2 zset none} zinter {2 zset zset} zintercard {2 zset zset} zlexcount {zset - +} zmscore {zset m none} zrandmember {single-score} zrange {zset 0 -1 withscores}
+        zrangebylex {zset - +} zrangebyscore {zset 1 2} zrank {zset n withscore} zrevrange {zset 0 -1} zrevrangebylex {zset + -} zrevrangebyscore {zset 2 1} zrevrank {zset n}
+        zscan {zset 0} zscore {zset m} zunion {2 zset none withscores}
+    }
+    set on_main_thread_names {clusterscan eval_ro evalsha_ro fcall_ro lolwut}
+
+    proc readonly_names {commands} {
+        set names {}
+        foreach command $commands {
+            lassign $command name arity flags
+            if {"readonly" in $flags && ![llength [lindex $command 9]]} { lappend names [string map {| { }} $name] }
+            lappend names {*}[readonly_names [lindex $command 9]]
+        }
+        return $names
+    }
+
+    test {every command that is readonly is decided: it runs in threads with the same reply, or is listed} {
+        r geoadd geo 1 1 x 1.01 1 y
+        r hset single f v
+        r sadd single-member m
+        r zadd single-score 1 m
+        r pfadd hll x y z
+        r pfcount hll
+        r phset paths p fields 1 f v
+        r xadd stream 1-1 f v
+        r xadd stream 2-1 f v g w
+        r xgroup create stream group 0
+        r xreadgroup group group consumer count 1 streams stream >
+        foreach name [lsort [readonly_names [r command]]] {
+            if {$name in $on_main_thread_names} continue
+            if {![dict exists $threaded_examples $name]} { fail "$name is neither in threaded_examples nor in on_main_thread_names" }
+            set words [concat $name [dict get $threaded_examples $name]]
+            foreach resp {2 3} {
+                r hello $resp
+                r config set parallel-reads no
+                set plain [r {*}$words]
+                r config set parallel-reads yes
+                if {$name ni {dump randomkey {xinfo consumers} {xinfo stream} xpending {memory usage} keys scan}} { assert_equal $plain [r {*}$words] }
+                wait_for_condition 20 5 {[in_threads { r {*}$words }] == 1} else { fail "$words does not run in a thread" }
+            }
+        }
+        r hello 2
+        assert_equal {} [lmap name $on_main_thread_names { if {$name in [readonly_names [r command]]} continue; set name }]
+        set page [file join $::support .. .. docs contributing design parallel-reads.md]
+        if {![file exists $page]} return ;# the tree of tests/mutants has none
+        foreach name $on_main_thread_names { assert_match "*`[string toupper $name]`*" [read_file $page] }
+    }
+
+    test {reads of streams: blocking ones wait, and are answered as on the main thread} {
+        set c [valkey_deferring_client]
+        $c write "[request get a][request xread block 0 streams stream \$][request get b]"
+        assert_equal 1 [$c read]
+        wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        r xadd stream 3-1 f v
+        assert_equal [list {{stream {{3-1 {f v}}}}} 2] [list [$c read] [$c read]]
+        assert_equal {} [r xread block 1 streams stream 3-1]
+        assert_equal {} [r xread streams stream 3-1]
+        $c close
+    }
+
+    test {PFCOUNT of a value with a count that is not up to date runs on the main thread once} {
+        r pfadd hll another
+        on_main_thread { r pfcount hll }
+        wait_for_condition 20 5 {[in_threads { assert_equal 4 [r pfcount hll] }] == 1} else { fail "no thread reads" }
+        wait_for_condition 20 5 {[in_threads { assert_equal 4 [r pfcount hll none] }] == 1} else { fail "no thread reads" }
+    }
+
+    test {SCAN and RANDOMKEY do not show expired keys, and the main thread deletes them} {
+        r select 9
+        r debug set-active-expire 0
+        r set soon v px 1
+        after 5
+        on_main_thread { assert_equal {0 {}} [r scan 0 count 1000] }
+        r set soon v px 1
+        after 5
+        on_main_thread { assert_equal {} [r randomkey] }
+        r debug set-active-expire 1
+        r select 0
+    } {} {needs:debug}
+
+    test {client-output-buffer-limit holds for what threads reply, in many small replies and in large ones} {
+        for {set i 0} {$i < 100} {incr i} { r rpush long [string repeat x 5000] }
+        foreach {limit words} {{normal 100000 0 0} {getrange big 0 7999} {normal 0 100000 1} {getrange big 0 7999} {normal 100000 0 0} {lrange long 0 -1}} {
+            r config set client-output-buffer-limit $limit
+            set before [s client_output_buffer_limit_disconnections]
+            lassign [offloaded_client] c id
+            for {set i 0} {$i < 60 && [s client_output_buffer_limit_disconnections] == $before} {incr i} {
+                # One at a time: each reply alone is too short to be looked at.
+                for {set n 0} {$n < 50} {incr n} { catch { $c write [request {*}$words] }; after 1 }
+            }
+            assert_equal 1 [expr {[s client_output_buffer_limit_disconnections] - $before}] $words
+            $c close
+            assert_equal PONG [r ping]
+        }
+        r config set client-output-buffer-limit {normal 0 0 0}
+        r del long
+    }
+
+    test {client-output-buffer-limit holds for a reply that is shorter than a block} {
+        lassign [offloaded_client] c id
+        $c write [string repeat [request getrange big 0 7999] 3000] ;# more than sockets take
+        wait_for_condition 50 100 {[regexp { tot-cmds=(\d+)} [r client list id $id] -> commands] && $commands > 3000} else { fail "not answered" }
+        r config set client-output-buffer-limit {normal 100000 0 0}
+        set before [s client_output_buffer_limit_disconnections]
+        # One at a time: a block that is added to a reply would be looked at. Nothing else asks the main thread for anything.
+        for {set i 0} {$i < 5} {incr i} {
+            catch { $c write [request getrange big 0 7999] }
+            after 60
+        }
+        assert_equal 1 [expr {[s client_output_buffer_limit_disconnections] - $before}]
+        $c close
+        r config set client-output-buffer-limit {normal 0 0 0}
     }
 
     test {writes, and reads behind them in a pipeline, are answered in order} {
@@ -184,6 +328,32 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         $c close
     }
 
+    test {a client that has not logged in gets NOAUTH, and one with too few arguments its error} {
+        on_main_thread { assert_error "ERR wrong number of arguments for 'get' command" { r get } }
+        on_main_thread { assert_error "ERR wrong number of arguments for 'object|encoding' command" { r object encoding } }
+        r config set requirepass secret
+        set c [unauthenticated_client]
+        on_main_thread {
+            $c get a
+            assert_error "NOAUTH*" { $c read }
+        }
+        $c auth secret
+        assert_equal OK [$c read]
+        wait_for_condition 50 20 {[in_threads { $c get a; assert_equal 1 [$c read] }] == 1} else { fail "no thread reads" }
+        $c close
+        r config set requirepass {}
+    }
+
+    test {limits that only writes have to keep do not keep reads from threads} {
+        r config set maxmemory 1gb min-replicas-to-write 1
+        assert_error "NOREPLICAS*" { r set a 2 }
+        wait_for_condition 50 20 {[in_threads { assert_equal 1 [r get a] }] == 1} else { fail "no thread reads" }
+        r config set maxmemory 1 min-replicas-to-write 0
+        assert_error "OOM*" { r set a 2 }
+        wait_for_condition 50 20 {[in_threads { assert_equal 1 [r get a] }] == 1} else { fail "no thread reads" }
+        r config set maxmemory 0
+    }
+
     test {a read sees a write by another client that has been answered} {
         set cs [lmap i {1 2 3 4} { valkey_client }]
         for {set i 0} {$i < 400} {incr i} {
@@ -258,6 +428,38 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
             assert_range $count 150 200 ;# the main thread may be at work
             wait_for_condition 50 20 {[r get x] == 200} else { fail [r get x] }
         }
+
+        test {a replica redirects clients that want it, and answers no stale data when it must not} {
+            lassign [offloaded_client] c id
+            $c client capa redirect
+            $c read
+            on_main_thread {
+                $c get x
+                assert_error "REDIRECT *" { $c read }
+            }
+            $c readonly
+            $c read
+            wait_for_condition 50 20 {[in_threads { $c get x; assert_equal 200 [$c read] }] == 1} else { fail "no thread reads" }
+            $c close
+            r config set replica-serve-stale-data no
+            r replicaof 127.0.0.1 1
+            on_main_thread { assert_error "MASTERDOWN*" { r get x } }
+            r config set replica-serve-stale-data yes
+            wait_for_condition 50 20 {[in_threads { assert_equal 200 [r get x] }] == 1} else { fail "no thread reads" }
+        }
+
+        test {a replica's threads do not show keys that have expired, and do not delete them} {
+            r replicaof [srv -1 host] [srv -1 port]
+            wait_for_condition 100 100 {[s master_link_status] eq "up"} else { fail "no link" }
+            r -1 debug set-active-expire 0
+            r -1 set soon v px 50
+            wait_for_condition 50 10 {[r dbsize] == [r -1 dbsize]} else { fail "not applied" }
+            after 60
+            on_main_thread { assert_equal {} [r get soon] }
+            assert_equal {} [lsearch -all -inline [r keys *] soon]
+            assert_equal [r -1 dbsize] [r dbsize]
+            r -1 debug set-active-expire 1
+        } {} {needs:debug}
     }
 }
 
@@ -269,5 +471,23 @@ start_server [list overrides [concat $threads {cluster-enabled yes}] tags {io-th
         assert_equal OK [r set "{b}" v] ;# slot 3300
         assert_morethan [in_threads { for {set i 0} {$i < 10} {incr i} { assert_equal v [r get "{b}"] } }] 8
         assert_error "CLUSTERDOWN*" { r get foo } ;# slot 12182
+    }
+}
+
+start_cluster [list kinds {ours ours} primaries 1 overrides $threads] {
+    test {a replica of a cluster: threads read its primary's slots for clients that have sent READONLY} {
+        r [n 0] set b v
+        foreach k {0 1} { wait_for_condition 50 100 {[regexp { io-thread=[12] } [r [n $k] client list]]} else { fail "not offloaded" } }
+        proc processed {} { regexp {parallel_reads_processed:(\d+)} [r [n 1] info stats] -> n; return $n }
+        assert_error "MOVED*" { r [n 1] get b }
+        r [n 1] readonly
+        wait_for_condition 50 100 {[r [n 1] get b] eq {v}} else { fail "not applied" }
+        set before [processed]
+        for {set i 0} {$i < 10} {incr i} { assert_equal v [r [n 1] get b] }
+        assert_morethan [expr {[processed] - $before}] 5
+        r [n 1] readwrite
+        set before [processed]
+        for {set i 0} {$i < 10} {incr i} { assert_error "MOVED*" { r [n 1] get b } }
+        assert_equal 0 [expr {[processed] - $before}]
     }
 }

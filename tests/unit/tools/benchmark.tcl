@@ -218,10 +218,16 @@ start_server {} {
     test "figures are shown live at a terminal" {
         if {$::benchmark eq {}} { skip "no valkey-benchmark" }
         if {[auto_execok script] eq {}} { skip "no script(1) to make a terminal" }
-        set command "$::benchmark -h [srv host] -p [srv port] -q --duration 2 -t get"
+        set command "stty cols 120; $::benchmark -h [srv host] -p [srv port] -q --duration 2 -t get"
         set out [exec timeout 100 script -qec $command /dev/null < /dev/null]
-        assert {[regexp {[\r\n]\S*GET: rps=[\d.]+ \(overall: [\d.]+\) avg_msec=[\d.]+ \(overall: [\d.]+\)} $out]} $out
+        assert {[regexp {[\r\n]\S*GET: \d+%, rps=[\d.]+ \(overall: [\d.]+\) avg_msec=[\d.]+ \(overall: [\d.]+\)} $out]} $out
         assert {[regexp {GET: [\d.]+ requests per second, p50=[\d.]+ msec} $out]} $out
+        # The default form shows it, too, with the number of the test; lines fit the terminal.
+        set command "stty cols 50; $::benchmark -h [srv host] -p [srv port] --duration 1 --warmup 1 -t get,set"
+        set out [exec timeout 100 script -qec $command /dev/null < /dev/null]
+        assert {[regexp {\x1b\[K\[1/2\] SET: warming up, rps=} $out]} $out
+        assert {[regexp {\x1b\[K\[2/2\] GET: [1-9]\d*%, rps=} $out]} $out
+        foreach {line text} [regexp -all -inline {\x1b\[K(\[[^\r\n]*)} $out] { assert_lessthan [string length $text] 50 }
     }
 
     test "--cluster prints the error of a server without a cluster" {

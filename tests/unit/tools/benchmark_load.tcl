@@ -155,7 +155,7 @@ for chart in charts:
         if {[auto_execok script] eq {}} { skip "no script(1) here" }
         set command [list {*}$::benchmark_command -p [srv port] --vs [srv host]:[srv port] --name one --name two --rounds 2 --duration 1 -t get]
         set out [exec timeout 100 script -qec $command /dev/null < /dev/null]
-        foreach round {1 2} { foreach name {one two} { assert_match "*GET, round $round of 2, $name: rps=*" $out } }
+        foreach round {1 2} { foreach name {one two} { assert_match "*GET, round $round of 2, $name: *%, rps=*" $out } }
         assert {[regexp {[\r\n]\x1b\[K\| GET \| one \|} $out]} $out
         assert_match "*Ratios are one / two.*" $out
     }

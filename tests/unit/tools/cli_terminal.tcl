@@ -419,6 +419,33 @@ start_server {overrides {save {}}} {
         assert_match "id=*addr=*" [tool_output valkey-cli --no-raw client list]
     }
 
+    test "the first table of a session says how to get the reply itself" {
+        set hint "(for scripts: --no-table, :set notable)\n"
+        session {} {
+            see [prompt]
+            assert_match "*\n$hint" [answer_to "config get maxmemory*"]
+            assert_no_match "*$hint*" [answer_to "config get maxmemory*"]
+            leave
+        }
+        session {} {
+            see [prompt]
+            answer_to ":set table"
+            assert_no_match "*$hint*" [answer_to "config get maxmemory*"]
+            leave
+        }
+        assert_match "*\n$hint" [at_terminal client list]
+        assert_no_match "*$hint*" [at_terminal --no-table client list]
+        assert_no_match "*$hint*" [at_terminal get nosuch]
+    }
+
+    test "every column that is left out is named" {
+        set fields [lmap pair [r client list] { lindex [split $pair =] 0 }]
+        set text [string map {\n " " ) " " : " "} [at_terminal client list]]
+        foreach field $fields {
+            if {![string match "* $field *" " $text "]} { fail "no $field in $text" }
+        }
+    }
+
     test "tables fit the terminal" {
         r client setname [string repeat n 60]
         foreach columns {40 60 200} {

@@ -165,3 +165,39 @@ start_server {tags {zset} overrides {zset-index skiplist}} {
         assert_equal 4321 [r zscore k again:4321]
     } {} {needs:debug}
 }
+
+# One command at a time nothing is prefetched; in a pipeline the ways to the scores are, so the same commands have to
+# reply the same and leave the same set. The sets are as large as prefetching needs.
+start_server {tags {zset} overrides {zset-index skiplist}} {
+    test {a pipeline of commands on a huge set replies as the same commands one by one} {
+        fill_random alone 40000
+        r copy alone batch
+        expr {srand([set seed [clock microseconds]])}
+        set commands {}
+        for {set i 0} {$i < 2000} {incr i} {
+            set member member:[expr {int(rand() * 41000)}]
+            set score [expr {int(rand() * 40000)}]
+            lappend commands [randomElement [list \
+                [list zincrby K [randomElement {1 -1 0 0.5 300 -20000 1e5 inf x}] $member] [list zadd K $score $member] \
+                [list zadd K xx ch $score $member] [list zrem K $member] \
+                [list zrangebyscore K [randomElement {( {}}]$score [expr {$score + 11}]] \
+                [list zrangebyscore K $score [randomElement {inf +inf x (7 -inf}] limit [expr {$i % 3}] 12] \
+                [list zrevrangebyscore K $score [expr {$score - 30}] withscores] \
+                [list zrevrangebyscore K x $score]]]
+        }
+        set expected {}
+        foreach command $commands {
+            catch {r {*}[string map {K alone} $command]} reply
+            lappend expected $reply
+        }
+        for {set at 0} {$at < 2000} {incr at 100} {
+            set part [lrange $commands $at [expr {$at + 99}]]
+            r write [string map {K batch} [join $part "\r\n"]]\r\n
+            foreach command $part reply [lrange $expected $at [expr {$at + 99}]] {
+                catch {r read} got
+                assert_equal $reply $got "seed $seed: $command"
+            }
+        }
+        assert_equal [r zrange alone 0 -1 withscores] [r zrange batch 0 -1 withscores] "seed $seed"
+    }
+}
