@@ -348,7 +348,7 @@ function drawClients() {
 function nodeName(host, port) {
   const name = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   if (!now.node_url) return name;
-  const url = now.node_url.replaceAll("{host}", host.includes(":") ? `[${host}]` : encodeURIComponent(host)).replaceAll("{port}", port);
+  const url = now.node_url.replaceAll("{host}", () => /^[0-9a-f:.]+$/i.test(host) && host.includes(":") ? `[${host}]` : encodeURIComponent(host)).replaceAll("{port}", port);
   return el("a", {href: url, rel: "noreferrer"}, name);
 }
 // A node in a list where each replica stands under its primary.

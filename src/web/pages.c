@@ -10,11 +10,11 @@
 #include "base/sha256.h"
 #include "web/access.h"
 #include "web/base64.h"
-#include "web/recent.h"
 #include "web/http.h"
 #include "web/metrics.h"
 #include "web/page_data.h"
 #include "web/readiness.h"
+#include "web/recent.h"
 #include "web/stats.h"
 
 #define TEXT        "text/plain; charset=utf-8"

@@ -59,7 +59,8 @@ void recentAdd(struct recent *h, const struct recentSample *sample);
 const struct recentSample *recentAt(const struct recent *h, int i); /* from 0, the oldest, to count - 1 */
 /* Returns the milliseconds from the oldest sample to the newest. */
 int64_t recentSpanMs(const struct recent *h);
-/* Returns how much a counter has grown; what it lost when statistics were reset does not count. O(samples). */
+/* Returns how much a counter has grown; what it lost when statistics were reset does not count. O(samples).
+ */
 double recentIncrease(const struct recent *h, enum recentSeries series);
 /* Returns the newest value minus the oldest: of figures that also fall, such as memory. */
 double recentChange(const struct recent *h, enum recentSeries series);
@@ -71,4 +72,4 @@ sds recentAppendJson(sds s, const struct recent *h, int64_t offset_ms);
 void recentInit(void); /* registers the job */
 void recentSetEnabled(bool enabled);
 const struct recent *recentCurrent(void); /* no samples while it is not enabled */
-sds recentMakeJson(void);                  /* of the server's ring; the caller frees it */
+sds recentMakeJson(void);                 /* of the server's ring; the caller frees it */

@@ -8,8 +8,8 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "registry/config.h"
-#include "web/recent.h"
 #include "web/info_view.h"
+#include "web/recent.h"
 
 #define SYSTEM_AGE_MS 60000 /* settings of the host seldom change */
 

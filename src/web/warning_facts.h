@@ -7,7 +7,7 @@
 
 struct infoView;
 
-/* Fills *facts from the sections of INFO in *info, which must stay open while the facts are used, and from the
- * recent samples. settings: the user may see directives. Texts belong to this module. */
+/* Fills *facts from the sections of INFO in *info, which must stay open while the facts are used, and from
+ * the recent samples. settings: the user may see directives. Texts belong to this module. */
 void warningFactsRead(struct warningFacts *facts, struct infoView *info, bool settings);
 void warningFactsUseSystemChecks(webSystemChecks *checks);

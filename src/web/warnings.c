@@ -31,6 +31,7 @@
 #define DAY_S                 86400.0
 #define SLOTS                 16384
 #define MEMORY_GROWTH_NOTABLE (1024.0 * 1024) /* bytes lately; less is noise */
+#define COUNT_MAX             1e18            /* shown; the digits have room */
 
 typedef sds warningRule(const struct warningFacts *f, enum warningSeverity *severity);
 
@@ -63,11 +64,11 @@ static struct warningFigure warningsTime(double seconds) {
     return f;
 }
 
-/* "1 replica", "1,234 replicas" */
+/* "1 replica", "1,234 replicas"; what is no number counts as 0 */
 static struct warningFigure warningsCount(double n, const char *thing, const char *things) {
     struct warningFigure f;
     char digits[32], grouped[48];
-    int len = snprintf(digits, sizeof digits, "%.0f", n < 0 ? 0 : n), at = 0;
+    int len = snprintf(digits, sizeof digits, "%.0f", fmin(fmax(n, 0), COUNT_MAX)), at = 0;
     for (int i = 0; i < len; i++) {
         if (i && (len - i) % 3 == 0) grouped[at++] = ',';
         grouped[at++] = digits[i];
@@ -86,11 +87,13 @@ static struct warningFigure warningsCount(double n, const char *thing, const cha
 static sds warningsPassword(const struct warningFacts *f, enum warningSeverity *severity) {
     if (!f->settings_known || !f->no_password) return NULL;
     if (f->open_to_others)
-        return sdsnew("The default user needs no password, and protected mode does not refuse other machines: "
-                      "everybody who reaches the port has its rights.");
+        return sdsnew(
+            "The default user needs no password, and protected mode does not refuse other machines: "
+            "everybody who reaches the port has its rights.");
     *severity = WARNING_NOTE;
-    return sdsnew("The default user needs no password, so every program on this machine has its rights. Other "
-                  "machines cannot connect.");
+    return sdsnew(
+        "The default user needs no password, so every program on this machine has its rights. Other "
+        "machines cannot connect.");
 }
 
 static sds warningsLogins(const struct warningFacts *f, enum warningSeverity *severity) {
@@ -139,7 +142,9 @@ static sds warningsFull(const struct warningFacts *f, enum warningSeverity *seve
 
 static sds warningsNothingToEvict(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
-    if (f->is_replica || f->maxmemory <= 0 || !warningsPolicyIs(f, "volatile-") || f->expiring > 0 || f->keys <= 0) return NULL;
+    if (f->is_replica || f->maxmemory <= 0 || !warningsPolicyIs(f, "volatile-") || f->expiring > 0 ||
+        f->keys <= 0)
+        return NULL;
     return sdscatprintf(sdsempty(),
                         "The policy %.*s evicts only keys with an expiry, and there are none: at maxmemory, "
                         "commands that need memory are refused.",
@@ -160,19 +165,22 @@ static bool warningsCanJudgeGrowth(const struct warningFacts *f) {
 static sds warningsFullSoon(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     double left = f->maxmemory - f->used_memory, growth = f->memory_growth_lately;
-    if (f->is_replica || left <= 0 || f->maxmemory <= 0 || growth < MEMORY_GROWTH_NOTABLE || !warningsCanJudgeGrowth(f))
+    if (f->is_replica || left <= 0 || f->maxmemory <= 0 || growth < MEMORY_GROWTH_NOTABLE ||
+        !warningsCanJudgeGrowth(f))
         return NULL;
     double seconds = left / growth * f->seconds;
     if (seconds > FULL_SOON_S) return NULL;
-    return sdscatprintf(sdsempty(),
-                        "If memory grows as in the last %s, it reaches maxmemory in %s; then the policy is %.*s.",
-                        TIME(f->seconds), TIME(seconds), (int)f->policy.len, f->policy.ptr);
+    return sdscatprintf(
+        sdsempty(), "If memory grows as in the last %s, it reaches maxmemory in %s; then the policy is %.*s.",
+        TIME(f->seconds), TIME(seconds), (int)f->policy.len, f->policy.ptr);
 }
 
 static sds warningsLastingKeys(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     double lasting = f->keys - f->expiring, growth = f->lasting_growth_lately;
-    if (f->is_replica || !warningsCanJudgeGrowth(f) || growth < GROWTH_KEYS || growth < lasting * GROWTH_SHARE) return NULL;
+    if (f->is_replica || !warningsCanJudgeGrowth(f) || growth < GROWTH_KEYS ||
+        growth < lasting * GROWTH_SHARE)
+        return NULL;
     if (f->maxmemory > 0 && warningsPolicyIs(f, "allkeys-")) return NULL; /* eviction limits them */
     return sdscatprintf(sdsempty(),
                         "Keys without an expiry grow: by %s in the last %s, to %s. Nothing deletes them but "
@@ -183,10 +191,11 @@ static sds warningsLastingKeys(const struct warningFacts *f, enum warningSeverit
 static sds warningsStaleKeys(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (f->stale_percent < STALE_PERCENT) return NULL;
-    return sdscatprintf(sdsempty(),
-                        "About %.0f%% of the keys with an expiry have expired and still take memory; a higher "
-                        "active-expire-effort deletes them sooner.",
-                        f->stale_percent);
+    return sdscatprintf(
+        sdsempty(),
+        "About %.0f%% of the keys with an expiry have expired and still take memory; a higher "
+        "active-expire-effort deletes them sooner.",
+        f->stale_percent);
 }
 
 static sds warningsFragmentation(const struct warningFacts *f, enum warningSeverity *severity) {
@@ -213,9 +222,9 @@ static sds warningsSwapped(const struct warningFacts *f, enum warningSeverity *s
 static sds warningsSaveFailed(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (!f->save_failed) return NULL;
-    sds s = sdscatprintf(
-        sdsempty(), "The last save has failed: %s exist only in memory%s.",
-        COUNT(f->unsaved_changes, "change", "changes"), f->aof_on ? " and in the append-only file" : "");
+    sds s = sdscatprintf(sdsempty(), "The last save has failed: %s only in memory%s.",
+                         COUNT(f->unsaved_changes, "change exists", "changes exist"),
+                         f->aof_on ? " and in the append-only file" : "");
     if (f->settings_known && f->saves && f->stops_writes)
         s = sdscat(s, " Until a save succeeds, writes are refused (stop-writes-on-bgsave-error).");
     return s;
@@ -224,15 +233,17 @@ static sds warningsSaveFailed(const struct warningFacts *f, enum warningSeverity
 static sds warningsAofWrite(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (!f->aof_on || !f->aof_write_failed) return NULL;
-    return sdsnew("The last write to the append-only file has failed, and writes are refused until one succeeds; "
-                  "the log says why.");
+    return sdsnew(
+        "The last write to the append-only file has failed, and writes are refused until one succeeds; "
+        "the log says why.");
 }
 
 static sds warningsAofRewrite(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (!f->aof_on || !f->aof_rewrite_failed) return NULL;
-    return sdsnew("The last rewrite of the append-only file has failed, so the file keeps growing; the log says "
-                  "why.");
+    return sdsnew(
+        "The last rewrite of the append-only file has failed, so the file keeps growing; the log says "
+        "why.");
 }
 
 static sds warningsSlowDisk(const struct warningFacts *f, enum warningSeverity *severity) {
@@ -267,7 +278,8 @@ static sds warningsLink(const struct warningFacts *f, enum warningSeverity *seve
         *severity = WARNING_NOTE;
         return sdsnew("This replica is copying the data of its primary (a full synchronization).");
     }
-    if (f->link_down_s <= 0) return sdsnew("The link to the primary is down, so reads here may be out of date.");
+    if (f->link_down_s <= 0)
+        return sdsnew("The link to the primary is down, so reads here may be out of date.");
     return sdscatprintf(sdsempty(),
                         "The link to the primary has been down for %s, so reads here are out of date.",
                         TIME(f->link_down_s));
@@ -276,26 +288,28 @@ static sds warningsLink(const struct warningFacts *f, enum warningSeverity *seve
 static sds warningsWritableReplica(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (!f->is_replica || !f->replica_writable) return NULL;
-    return sdsnew("This replica accepts writes (replica-read-only no). They stay here, and are lost at the next "
-                  "full synchronization.");
+    return sdsnew(
+        "This replica accepts writes (replica-read-only no). They stay here, and are lost at the next "
+        "full synchronization.");
 }
 
 static sds warningsReplayErrors(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (!f->is_replica || f->replay_errors <= 0) return NULL;
-    return sdscatprintf(sdsempty(),
-                        "%s failed that had succeeded on the primary, so the data may differ; the log has them.",
-                        COUNT(f->replay_errors, "command has", "commands have"));
+    return sdscatprintf(
+        sdsempty(), "%s failed that had succeeded on the primary, so the data may differ; the log has them.",
+        COUNT(f->replay_errors, "command has", "commands have"));
 }
 
 static sds warningsReplicaLag(const struct warningFacts *f, enum warningSeverity *severity) {
     if (f->replicas <= 0) return NULL;
     if (f->backlog_bytes > 0 && f->worst_behind_bytes > f->backlog_bytes) {
         *severity = WARNING_ERROR;
-        return sdscatprintf(sdsempty(),
-                            "A replica is %s behind, more than the backlog holds (%s): if its link breaks, it "
-                            "has to copy everything again.",
-                            BYTES(f->worst_behind_bytes), BYTES(f->backlog_bytes));
+        return sdscatprintf(
+            sdsempty(),
+            "A replica is %s behind, more than the backlog holds (%s): if its link breaks, it "
+            "has to copy everything again.",
+            BYTES(f->worst_behind_bytes), BYTES(f->backlog_bytes));
     }
     if (f->worst_lag_s < LAG_S) return NULL;
     return sdscatprintf(sdsempty(), "A replica has not reported for %s.", TIME(f->worst_lag_s));
@@ -320,20 +334,21 @@ static sds warningsBacklog(const struct warningFacts *f, enum warningSeverity *s
     if (f->replicas <= 0 || f->backlog_bytes <= 0 || !warningsCanJudgeGrowth(f)) return NULL;
     double per_second = f->written_lately / f->seconds;
     if (per_second * BACKLOG_S <= f->backlog_bytes) return NULL;
-    return sdscatprintf(sdsempty(),
-                        "The backlog (repl-backlog-size %s) holds the writes of %s: a replica whose link is down "
-                        "for longer has to copy everything again.",
-                        BYTES(f->backlog_bytes), TIME(f->backlog_bytes / per_second));
+    return sdscatprintf(
+        sdsempty(),
+        "The backlog (repl-backlog-size %s) holds the writes of %s: a replica whose link is down "
+        "for longer has to copy everything again.",
+        BYTES(f->backlog_bytes), TIME(f->backlog_bytes / per_second));
 }
 
 static sds warningsRefusedPartial(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (f->refused_partial_lately <= 0) return NULL;
-    return sdscatprintf(sdsempty(),
-                        "In the last %s, %s all data because the backlog did not hold what was missing. When that repeats, "
-                        "repl-backlog-size may be too small.",
-                        TIME(f->seconds),
-                        COUNT(f->refused_partial_lately, "replica has copied", "replicas have copied"));
+    return sdscatprintf(
+        sdsempty(),
+        "In the last %s, %s all data because the backlog did not hold what was missing. When that repeats, "
+        "repl-backlog-size may be too small.",
+        TIME(f->seconds), COUNT(f->refused_partial_lately, "replica has copied", "replicas have copied"));
 }
 
 /* ---- The cluster ---- */
@@ -357,8 +372,9 @@ static sds warningsCluster(const struct warningFacts *f, enum warningSeverity *s
 static sds warningsAlone(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (!f->in_cluster || f->is_replica || f->replicas > 0 || f->cluster_nodes < 2) return NULL;
-    return sdsnew("No replica follows this primary: if it fails, its slots are not served and its latest data may be "
-                  "lost.");
+    return sdsnew(
+        "No replica follows this primary: if it fails, its slots are not served and its latest data may be "
+        "lost.");
 }
 
 /* ---- Clients and load ---- */
@@ -381,9 +397,9 @@ static sds warningsManyClients(const struct warningFacts *f, enum warningSeverit
 static sds warningsDropped(const struct warningFacts *f, enum warningSeverity *severity) {
     (void)severity;
     if (f->dropped_lately <= 0) return NULL;
-    return sdscatprintf(sdsempty(),
-                        "%s closed in the last %s for reading replies too slowly (client-output-buffer-limit).",
-                        COUNT(f->dropped_lately, "client was", "clients were"), TIME(f->seconds));
+    return sdscatprintf(
+        sdsempty(), "%s closed in the last %s for reading replies too slowly (client-output-buffer-limit).",
+        COUNT(f->dropped_lately, "client was", "clients were"), TIME(f->seconds));
 }
 
 static sds warningsBusy(const struct warningFacts *f, enum warningSeverity *severity) {

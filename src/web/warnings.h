@@ -30,12 +30,12 @@ struct warningFacts {
 
     /* ---- Settings, which only some users may see; settings_known false: none of them is set ---- */
     bool settings_known;
-    bool no_password;           /* the default user needs none */
-    bool open_to_others;        /* and other machines can connect: protected-mode no, and an address for them */
-    bool saves;                 /* there are save points */
-    bool stops_writes;          /* when a save has failed */
-    bool huge_pages_disabled;   /* for this process */
-    double min_replicas;        /* min-replicas-to-write */
+    bool no_password;         /* the default user needs none */
+    bool open_to_others;      /* and other machines can connect: protected-mode no, and an address for them */
+    bool saves;               /* there are save points */
+    bool stops_writes;        /* when a save has failed */
+    bool huge_pages_disabled; /* for this process */
+    double min_replicas;      /* min-replicas-to-write */
     struct warningSystem system[WARNINGS_SYSTEM_MAX];
     int system_count;
 
@@ -76,6 +76,7 @@ struct warning {
 
 #define WARNINGS_MAX 64
 
-/* Fills `out` (WARNINGS_MAX elements), the most severe first; the caller frees the texts. Returns the number. */
+/* Fills `out` (WARNINGS_MAX elements), the most severe first; the caller frees the texts. Returns the number.
+ */
 int warningsFind(const struct warningFacts *facts, struct warning *out);
 const char *warningsSeverityName(enum warningSeverity severity);

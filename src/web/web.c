@@ -14,9 +14,9 @@
 #include "registry/config.h"
 #include "web/access.h"
 #include "web/connections.h"
-#include "web/recent.h"
 #include "web/hot_keys.h"
 #include "web/http.h"
+#include "web/recent.h"
 #include "web/survey.h"
 #include "web/warning_facts.h"
 
@@ -144,9 +144,10 @@ static sds webGetBind(const struct configDirective *d) {
 
 /* The page makes links of it, so it must not be another kind of address, such as javascript:. */
 static bool webIsNodeUrl(const char *value, const char **err) {
-    bool http = strncmp(value, "http://", 7) == 0 || strncmp(value, "https://", 8) == 0;
-    if (!*value || (http && strstr(value, "{host}"))) return true;
-    *err = "It must begin with http:// or https:// and contain {host}";
+    bool http = strncmp(value, "http://", 7) == 0 || strncmp(value, "https://", 8) == 0, printable = true;
+    for (const char *c = value; *c; c++) printable &= *c > ' ' && *c < 127;
+    if (!*value || (http && printable && strstr(value, "{host}"))) return true;
+    *err = "It must begin with http:// or https://, contain {host}, and have only printable ASCII characters";
     return false;
 }
 
