@@ -227,7 +227,7 @@ function drawLatency() {
   if (!all.length) return;
   const from = Math.min(...all.map(l => l.first)), n = Math.max(...all.map(l => l.first + l.counts.length)) - from;
   const axis = el("div", {class: "log-axis", "aria-hidden": "true"});
-  for (let ns = 1000; ns < 2 ** (from + n); ns *= n > 16 ? 1000 : 100) {
+  for (let ns = 1000; ns < 2 ** (from + n); ns *= n > 16 ? 1000 : n > 9 ? 100 : 10) {
     const at = (Math.log2(ns) - from) / n * 100, mark = el("span", {}, micros(ns / 1000).replace(".0", ""));
     mark.style.left = at + "%";
     if (at > 4 && at < 94) axis.append(mark);
@@ -307,7 +307,7 @@ function drawSizes() {
 }
 
 function keyCell(k) {
-  return el("td", {class: "mono wrap"}, k.key === "" ? '""' : k.key, k.db ? el("span", {class: "muted"}, ` db${k.db}`) : null);
+  return el("td", {class: "mono wrap", title: k.key}, el("span", {class: "clamp"}, k.key === "" ? '""' : k.key), k.db ? el("span", {class: "muted"}, ` db${k.db}`) : null);
 }
 function drawKeys() {
   const hot = now.hot.filter(k => k.share > .001).slice(0, 8), largest = now.largest.slice(0, 8);
@@ -317,7 +317,7 @@ function drawKeys() {
       hot.length ? table("Hot keys", [["Key", ""], ["Share", "n", "56px"]],
         hot.map(k => { const cell = keyCell(k); cell.append(bar(k.share)); return [cell, percent(k.share)]; })) : empty("No key is being used.")),
     el("div", {}, el("h3", {}, "Largest"),
-      largest.length ? table("Largest keys", [["Key", ""], ["Type", "wide", "52px"], ["Memory", "n", "74px"]],
+      largest.length ? table("Largest keys", [["Key", ""], ["Type", "wide", "72px"], ["Memory", "n", "74px"]],
         largest.map(k => { const cell = keyCell(k); cell.append(bar(k.bytes / largest[0].bytes, cls(k.type))); return [cell, k.type, bytes(k.bytes)]; })) : empty("There are none."))));
 }
 
@@ -344,12 +344,17 @@ function drawClients() {
 }
 
 // ---- Nodes ----
-// The page of another node, where metrics-node-url says how its address is made; else the address as text.
+// The page of another node, where metrics-node-url says how its address is made; else, and where that makes no address,
+// its name as text. A node chooses what it announces as its host, so all but addresses of IPv6 are encoded.
 function nodeName(host, port) {
-  const name = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const ip6 = host.includes(":"), name = `${ip6 ? `[${host}]` : host}:${port}`;
   if (!now.node_url) return name;
-  const url = now.node_url.replaceAll("{host}", () => /^[0-9a-f:.]+$/i.test(host) && host.includes(":") ? `[${host}]` : encodeURIComponent(host)).replaceAll("{port}", port);
-  return el("a", {href: url, rel: "noreferrer"}, name);
+  const part = /^[0-9a-f:.]+$/i.test(host) && ip6 ? `[${host}]` : encodeURIComponent(host);
+  try {
+    return el("a", {href: new URL(now.node_url.replaceAll("{host}", () => part).replaceAll("{port}", () => port)).href, rel: "noreferrer"}, name);
+  } catch {
+    return name;
+  }
 }
 // A node in a list where each replica stands under its primary.
 function nodeCell(depth, name, note) {
@@ -437,14 +442,20 @@ function drawCluster() {
 }
 
 // ---- Columns: cards keep their column, so that none moves while figures change ----
+// For one, two and three columns; without keys, some cards are hidden and others fill their place.
 const columns = [
   [["commands", "latency", "memory", "databases", "keys", "sizes", "slow", "clients", "replication", "files"]],
   [["commands", "latency", "replication", "slow", "clients"], ["memory", "databases", "sizes", "keys", "files"]],
   [["commands", "latency", "slow"], ["memory", "databases", "sizes"], ["keys", "clients", "replication", "files"]],
 ];
+const columnsWithoutKeys = [columns[0],
+  [["commands", "latency", "databases", "keys"], ["memory", "replication", "slow", "clients", "files", "sizes"]],
+  [["commands", "slow", "databases"], ["latency", "clients", "keys"], ["memory", "replication", "files", "sizes"]],
+];
 const twoColumns = matchMedia("(min-width: 901px)"), threeColumns = matchMedia("(min-width: 1700px)");
+let withKeys = true;
 function arrangeCards() {
-  const cards = byId("cards"), wanted = columns[twoColumns.matches + threeColumns.matches];
+  const cards = byId("cards"), wanted = (withKeys ? columns : columnsWithoutKeys)[twoColumns.matches + threeColumns.matches];
   const filled = wanted.map(ids => el("div", {class: "column"}, ...ids.map(id => byId(id).closest("section"))));
   cards.replaceChildren(...filled);
 }
@@ -467,6 +478,7 @@ function drawState() {
 }
 function draw() {
   const keys = keysOf(now.info) > 0;
+  if (keys !== withKeys) { withKeys = keys; arrangeCards(); }
   for (const id of ["databases", "sizes", "keys"]) byId(id).closest("section").hidden = !keys;
   for (const part of [drawHead, drawState, drawTiles, drawWarnings, drawCommands, drawLatency, drawMemory, drawSlow, drawClients, drawReplication, drawFiles, drawCluster]) part();
   if (keys) for (const part of [drawDatabases, drawSizes, drawKeys]) part();

@@ -10,10 +10,11 @@
  *     slow      [{id, time, usec, args, client, name}]
  *     clients   [{id, addr, name, lib, user, cmd, db, age, idle, commands, in, out, memory}]: those with
  *               the most commands
- *     latency   [{cmd, calls, p50, p99, p999, max, first, counts}] of the commands with the most calls since the
- *               start: µs; counts[i] calls took from 2^(first+i) ns up to twice that
+ *     latency   [{cmd, calls, p50, p99, p999, max, first, counts}] of the commands with the most calls since
+ *               the start: µs; counts[i] calls took from 2^(first+i) ns up to twice that
  *     warnings  [{id, severity, text, docs}] (warnings.h); severity is error, warning or note
- *     shards    [{slots: [[first, last]], nodes: [{id, host, port, me, primary, health, offset}]}], in a cluster
+ *     shards    [{slots: [[first, last]], nodes: [{id, host, port, me, primary, health, offset}]}], in a
+ *               cluster
  *     node_url  metrics-node-url
  *
  * Names of keys are shown to users who may run MEMORY USAGE on them, slow commands with COMMANDLOG GET,

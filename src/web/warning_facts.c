@@ -15,7 +15,7 @@
 
 /* ---- The host ---- */
 
-static webSystemChecks *system_checks; /* NULL: none */
+static warningSystemChecks *system_checks; /* NULL: none */
 static struct {
     struct warningSystem found[WARNINGS_SYSTEM_MAX];
     int count;
@@ -39,7 +39,7 @@ static void warningFactsCheckSystem(void) {
     system_checks(warningFactsAddSystem, NULL);
 }
 
-void warningFactsUseSystemChecks(webSystemChecks *checks) {
+void warningFactsUseSystemChecks(warningSystemChecks *checks) {
     system_checks = checks;
 }
 

@@ -82,7 +82,7 @@ static struct warningFigure warningsCount(double n, const char *thing, const cha
 #define TIME(s)                 warningsTime(s).text
 #define COUNT(n, thing, things) warningsCount(n, thing, things).text
 
-/* ---- Who can reach it ---- */
+/* ---- Passwords and certificates ---- */
 
 static sds warningsPassword(const struct warningFacts *f, enum warningSeverity *severity) {
     if (!f->settings_known || !f->no_password) return NULL;
@@ -453,7 +453,7 @@ static const struct {
 #define RULES ((int)(sizeof rules / sizeof *rules))
 _Static_assert(sizeof rules / sizeof *rules + WARNINGS_SYSTEM_MAX <= WARNINGS_MAX, "all fit");
 
-/* What --check-system says is left out where a setting of this server makes it irrelevant. */
+/* A check of the host does not apply where a setting of this server makes it irrelevant. */
 static bool warningsSystemApplies(const struct warningFacts *f, const char *name) {
     if (strcmp(name, "THP") == 0) return !f->huge_pages_disabled;
     if (strcmp(name, "container-memory") == 0) return f->maxmemory <= 0;

@@ -18,7 +18,6 @@
 #include "web/http.h"
 #include "web/recent.h"
 #include "web/survey.h"
-#include "web/warning_facts.h"
 
 #define SOCKETS_MAX     16
 #define BACKLOG         64
@@ -188,8 +187,4 @@ void webStop(void) {
     if (!started) return;
     webCloseSockets();
     connectionsCloseAll();
-}
-
-void webUseSystemChecks(webSystemChecks *checks) {
-    warningFactsUseSystemChecks(checks);
 }

@@ -7,7 +7,7 @@
  *     GET /readyz      readiness.h      whether clients can be sent here, with reasons
  *     GET /            page.html        a page for people, which requests
  *     GET /api/stats   stats.h          its data as JSON
- *     GET /api/history recent.h       the last five minutes of some of them
+ *     GET /api/history recent.h         the last five minutes of some of them
  *
  *     web.c            directives, listening sockets
  *     connections      connections: limits, time-outs, when answers are made
@@ -23,14 +23,6 @@
  * answer is bounded work, and answers take a bounded share of the time (connections.c). */
 #pragma once
 
-#include <stdbool.h>
-
 void webInit(void);  /* directives */
 void webStart(void); /* after the configuration; logs and exits if it cannot listen */
 void webStop(void);  /* closes everything */
-
-/* Calls fn for each setting of the host that should be changed; a note is not urgent. The name is static, the
- * advice valid during the call. Has to be fast: a request waits for it. */
-typedef void webSystemFinding(void *priv, const char *name, const char *advice, bool note);
-typedef void webSystemChecks(webSystemFinding *fn, void *priv);
-void webUseSystemChecks(webSystemChecks *checks);

@@ -33,6 +33,7 @@ LOOK = """(() => {
     tiles: [...document.querySelectorAll('#tiles li')].map(e => e.innerText.replace(/\\n/g, ' | ')),
     lines: [...document.querySelectorAll('#tiles .line')].filter(e => (e.getAttribute('d') || '').length > 10).length,
     parts: Object.fromEntries(['warnings', 'commands', 'latency', 'memory', 'databases', 'sizes', 'keys', 'slow', 'clients', 'replication', 'files', 'cluster'].map(id => [id, text(id)])),
+    links: [...document.querySelectorAll('#replication a, #cluster a')].map(e => e.href),
     unnamed: document.querySelectorAll('svg[role=img]:not([aria-label]), section:not([aria-labelledby]), th:not([scope])').length,
     background: getComputedStyle(document.body).backgroundColor,
   };
