@@ -113,6 +113,7 @@
 #include "types/string/string_commands.h"
 #include "types/zset/geo.h"
 #include "types/zset/zset.h"
+#include "web/warning_facts.h"
 #include "web/web.h"
 
 /* ---- Command line ---- */
@@ -282,6 +283,7 @@ static void mainRegisterModules(void) {
     commandCoreInit(); /* makes the table of commands, which the other inits fill */
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) modules[i]();
     for (size_t i = 0; i < sizeof modules_in_order / sizeof *modules_in_order; i++) modules_in_order[i]();
+    warningFactsUseSystemChecks(systemCheckForEach);
     if (!sentinel_mode) atExitRegister(aofOnShutdown); /* mainRunServer registers snapshotOnExit behind it */
 }
 

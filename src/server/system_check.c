@@ -179,18 +179,26 @@ static const struct systemCheckItem {
     const char *name;
     const char *(*advice)(const char *root); /* returns NULL if all is well, or `unknown` */
     bool note;                               /* useful to know, but not a warning */
+    bool measures;                           /* takes milliseconds */
 } checks[] = {
-    {"slow-clocksource", systemCheckSlowClock, false},
-    {"xen-clocksource", systemCheckXenClock, false},
-    {"overcommit", systemCheckOvercommit, false},
-    {"THP", systemCheckHugePages, false},
-    {"somaxconn", systemCheckQueueOfConnections, false},
-    {"open-files", systemCheckOpenFiles, false},
-    {"zone-reclaim", systemCheckZoneReclaim, false},
-    {"swap", systemCheckSwap, true},
-    {"container-memory", systemCheckMemoryOfContainer, true},
-    {"clock-synchronized", systemCheckClockOfDay, true},
+    {"slow-clocksource", systemCheckSlowClock, false, true},
+    {"xen-clocksource", systemCheckXenClock, false, false},
+    {"overcommit", systemCheckOvercommit, false, false},
+    {"THP", systemCheckHugePages, false, false},
+    {"somaxconn", systemCheckQueueOfConnections, false, false},
+    {"open-files", systemCheckOpenFiles, false, false},
+    {"zone-reclaim", systemCheckZoneReclaim, false, false},
+    {"swap", systemCheckSwap, true, false},
+    {"container-memory", systemCheckMemoryOfContainer, true, false},
+    {"clock-synchronized", systemCheckClockOfDay, true, false},
 };
+
+void systemCheckForEach(void (*fn)(void *priv, const char *name, const char *advice, bool note), void *priv) {
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        const char *found = checks[i].measures ? NULL : checks[i].advice("");
+        if (found && found != unknown) fn(priv, checks[i].name, found, checks[i].note);
+    }
+}
 
 int systemCheck(const char *root, FILE *out) {
     int code = 0;

@@ -14,6 +14,7 @@
 #include "web/metrics.h"
 #include "web/page_data.h"
 #include "web/readiness.h"
+#include "web/recent.h"
 #include "web/stats.h"
 
 #define TEXT        "text/plain; charset=utf-8"
@@ -71,6 +72,12 @@ static void pagesStatsPage(const struct httpRequest *q, const struct access *acc
     a->body = statsMakeJson(access);
 }
 
+static void pagesHistoryPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
+    (void)q, (void)access;
+    a->type = "application/json";
+    a->body = recentMakeJson();
+}
+
 /* Appends 'sha256-...' of a text in the page, so that the browser runs no other script. */
 static sds pagesAppendHash(sds s, struct str text) {
     char hex[SHA256_HEX_LEN + 1], digest[SHA256_HEX_LEN / 2];
@@ -117,7 +124,7 @@ static const struct webPage {
 } pages[] = {
     {"/", pagesFrontPage, false, false},         {"/metrics", pagesMetricsPage, false, true},
     {"/healthz", pagesHealthPage, true, false},  {"/readyz", pagesReadyPage, true, false},
-    {"/api/stats", pagesStatsPage, false, true},
+    {"/api/stats", pagesStatsPage, false, true}, {"/api/history", pagesHistoryPage, false, true},
 };
 
 static const struct webPage *pagesFind(const struct httpRequest *q) {
@@ -166,7 +173,7 @@ void pageMakeAnswer(const struct httpRequest *q, bool local_peer, struct str pee
         pagesRefuse(&access, a);
     } else if (!page) {
         a->status = 404;
-        a->body = sdsnew("There are /, /metrics, /healthz, /readyz and /api/stats.\n");
+        a->body = sdsnew("There are /, /metrics, /healthz, /readyz, /api/stats and /api/history.\n");
     } else {
         page->fn(q, &access, a);
     }

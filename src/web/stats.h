@@ -10,10 +10,16 @@
  *     slow      [{id, time, usec, args, client, name}]
  *     clients   [{id, addr, name, lib, user, cmd, db, age, idle, commands, in, out, memory}]: those with
  *               the most commands
- *     slots     [{from, to, host, port, id, me}], in a cluster
+ *     latency   [{cmd, calls, p50, p99, p999, max, first, counts}] of the commands with the most calls since
+ *               the start: µs; counts[i] calls took from 2^(first+i) ns up to twice that
+ *     warnings  [{id, severity, text, docs}] (warnings.h); severity is error, warning or note
+ *     shards    [{slots: [[first, last]], nodes: [{id, host, port, me, primary, health, offset}]}], in a
+ *               cluster
+ *     node_url  metrics-node-url
  *
  * Names of keys are shown to users who may run MEMORY USAGE on them, slow commands with COMMANDLOG GET,
- * clients with CLIENT LIST. */
+ * clients with CLIENT LIST, shards with CLUSTER SHARDS. Warnings about settings and the host,
+ * and node_url, are for those who may run CONFIG GET. */
 #pragma once
 
 #include "base/sds.h"

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include "web/connections.h"
 #include "web/hot_keys.h"
 #include "web/http.h"
+#include "web/recent.h"
 #include "web/survey.h"
 
 #define SOCKETS_MAX     16
@@ -26,6 +28,7 @@
 
 static int64_t metrics_port;
 static sds metrics_bind; /* addresses, separated by blanks */
+static sds metrics_node_url;
 static int sockets[SOCKETS_MAX], socket_count;
 static bool started;
 
@@ -103,6 +106,7 @@ static bool webReopen(struct configApply *a, const char **err) {
     }
     webCloseSockets();
     connectionsCloseAll();
+    recentSetEnabled(metrics_port != 0);
     if (!metrics_port) return true;
     if (!webOpenSockets()) {
         *err = "Unable to listen on this port. Check server logs.";
@@ -137,17 +141,28 @@ static sds webGetBind(const struct configDirective *d) {
     return sdsdup(metrics_bind);
 }
 
+/* The page makes links of it, so it must not be another kind of address, such as javascript:. */
+static bool webIsNodeUrl(const char *value, const char **err) {
+    bool http = strncmp(value, "http://", 7) == 0 || strncmp(value, "https://", 8) == 0, printable = true;
+    for (const char *c = value; *c; c++) printable &= *c > ' ' && *c < 127;
+    if (!*value || (http && printable && strstr(value, "{host}"))) return true;
+    *err = "It must begin with http:// or https://, contain {host}, and have only printable ASCII characters";
+    return false;
+}
+
 void webInit(void) {
     static struct configApply listening = {webReopen};
     static struct configDirective directives[] = {
         CONFIG_INT("metrics-port", NULL, CONFIG_MODIFIABLE, &metrics_port, 0, 0, 65535, NULL),
         CONFIG_SPECIAL("metrics-bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, webSetBind, webGetBind,
                        NULL),
+        CONFIG_STRING("metrics-node-url", NULL, CONFIG_MODIFIABLE, &metrics_node_url, "", webIsNodeUrl, NULL),
     };
-    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) directives[i].apply_with = &listening;
+    for (size_t i = 0; i < 2; i++) directives[i].apply_with = &listening; /* the port and its addresses */
     metrics_bind = sdsnew(DEFAULT_BIND);
     configRegister(directives, sizeof directives / sizeof *directives);
     accessInit();
+    recentInit();
     surveyInit();
     hotKeysInit();
 }
@@ -164,6 +179,7 @@ void webStart(void) {
         serverLog(LL_WARNING, "Listening on metrics-port %d failed, so the server exits", (int)metrics_port);
         exit(1);
     }
+    recentSetEnabled(true);
     webAnnounce();
 }
 

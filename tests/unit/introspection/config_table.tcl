@@ -99,6 +99,7 @@ set table [subst {
     maxmemory-eviction-tenacity {int 0 100}
     maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm allkeys-lru allkeys-lfu allkeys-random allkeys-lrm noeviction}
     maxmemory-samples {int 1 64}
+    metrics-node-url {own {http://{host}:9121/ http://{host}:9121/ https://m/{host}/{port} https://m/{host}/{port} {} {}} {javascript:{host} http://m/ {host}}}
     metrics-token {text abc {a b}}
     metrics-user {text abc {a b}}
     no-appendfsync-on-rewrite bool

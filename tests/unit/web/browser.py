@@ -23,13 +23,17 @@ LOOK = """(() => {
     const r = e.getBoundingClientRect();
     return r.width > 0 && (r.right > innerWidth + 1 || r.left < -1) && !e.closest('svg') && !e.closest('caption');
   }).map(e => e.tagName + '.' + e.className + ' in ' + (e.closest('[id]') || {}).id);
+  const cut = [...document.querySelectorAll('td, th, dt, dd, p, li, h1, .value, .more, .label')].filter(e =>
+    e.scrollWidth > e.clientWidth + 1 && e.clientWidth && !['inline', 'none'].includes(getComputedStyle(e).display) && !e.closest('caption')
+  ).map(e => e.innerText.slice(0, 40) + ' in ' + (e.closest('[id]') || {}).id);
   const small = [...document.querySelectorAll('button')].filter(e => e.getBoundingClientRect().height < 32).length;
   return {
-    scrolls: document.documentElement.scrollWidth > innerWidth, wide: wide.slice(0, 5), small,
+    scrolls: document.documentElement.scrollWidth > innerWidth, wide: wide.slice(0, 5), cut: cut.slice(0, 5), small,
     state: text('state'), name: text('name'), title: document.title,
     tiles: [...document.querySelectorAll('#tiles li')].map(e => e.innerText.replace(/\\n/g, ' | ')),
     lines: [...document.querySelectorAll('#tiles .line')].filter(e => (e.getAttribute('d') || '').length > 10).length,
-    parts: Object.fromEntries(['commands', 'memory', 'sizes', 'keys', 'slow', 'clients', 'replication', 'files', 'slots'].map(id => [id, text(id)])),
+    parts: Object.fromEntries(['warnings', 'commands', 'latency', 'memory', 'databases', 'sizes', 'keys', 'slow', 'clients', 'replication', 'files', 'cluster'].map(id => [id, text(id)])),
+    links: [...document.querySelectorAll('#replication a, #cluster a')].map(e => e.href),
     unnamed: document.querySelectorAll('svg[role=img]:not([aria-label]), section:not([aria-labelledby]), th:not([scope])').length,
     background: getComputedStyle(document.body).backgroundColor,
   };

@@ -231,7 +231,7 @@ with_web {cluster-enabled yes} {
         wait_for_condition 50 100 {[metric redis_cluster_state] == 1} else { fail "the cluster does not serve" }
         assert_equal 16384 [metric redis_cluster_slots_ok]
         assert_equal 200 [web_status /readyz]
-        assert_match {*"slots":\[{"from":0,"to":16383,*"me":true}]*} [web_body /api/stats]
+        assert_match {*"shards":\[{"slots":\[\[0,16383\]\],*"me":true,"primary":true,"health":"online",*}*} [web_body /api/stats]
         check_page [web_body /metrics]
     }
 }
