@@ -156,8 +156,8 @@ function drawHead() {
   const server = now.info.server, role = field("replication", "role") === "slave" ? "replica" : "primary";
   const name = `${location.hostname}:${server.tcp_port}`;
   byId("name").textContent = name;
-  document.title = `${name} – Valkey`;
-  byId("what").textContent = [`Valkey ${server.valkey_version || server.redis_version}`,
+  document.title = `${name} – Skipstone`;
+  byId("what").textContent = [`Skipstone ${server.skipstone_version}`, `Valkey ${server.valkey_version}`,
     server.server_mode === "standalone" ? role : `${server.server_mode}, ${role}`,
     `up ${span(server.uptime_in_seconds)}`, `pid ${server.process_id}`].join(" · ");
 }
