@@ -3,7 +3,7 @@
 source -encoding utf-8 $::support/module.tcl
 
 with_modules {raising} {kinds ours tags {io-threads}
-    overrides {io-threads 3 io-threads-always-active yes parallel-reads yes parallel-reads-always yes save {} appendonly yes appendfsync always}} {
+    overrides {io-threads 3 io-threads-always-active yes parallel-reads yes parallel-reads-always yes save {} appendonly yes appendfsync everysec}} {
     test {no read sees half of what a module's thread changes, or what is not in the append-only file} {
         set c [valkey_deferring_client]
         wait_for_condition 50 100 {[regexp -all { io-thread=[12] } [r client list]] == 2} else { fail "not offloaded" }
