@@ -44,6 +44,7 @@ jemalloc|pc|jemalloc|libjemalloc-dev|jemalloc-devel|jemalloc|jemalloc-dev|jemall
 test|pc|cmocka|libcmocka-dev|libcmocka-devel|cmocka|cmocka-dev|cmocka
 test|cmd|tclsh/tclsh8.6|tcl|tcl|tcl|tcl|tcl-tk
 test|cmd|openssl|openssl|openssl|openssl|openssl|openssl
+test|cmd|ps|procps|procps-ng|procps-ng|procps|-
 lint|cmd|gcc|gcc|gcc|gcc|gcc|gcc
 lint|cmd|clang|clang|clang|clang|clang|llvm
 lint|cmd|clang-format|clang-format|clang-tools-extra|clang|clang-extra-tools|clang-format
