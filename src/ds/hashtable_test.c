@@ -318,14 +318,17 @@ static void scanCount(void *priv, void *entry) {
 
 static void hashtableTestScanAll(hashtable *ht, uint64_t ids) {
     uint64_t cursor = 0;
+    size_t slots = hashtableSlots(ht);
     clearSeen(ids);
     do {
         size_t emitted = 0;
         cursor = hashtableScan(ht, cursor, scanCount, &emitted);
         assert_true(cursor < 1ULL << 53);
     } while (cursor);
+    /* A sparse table shrinks during the scan. If it shrinks much, the scan starts again. */
+    bool once = hashtableSlots(ht) > slots / 4;
     for (uint64_t id = 0; id < ids; id++)
-        if (model[id]) assert_int_equal(model[id]->seen, 1); /* without a resize, exactly once */
+        if (model[id]) assert_true(once ? model[id]->seen == 1 : model[id]->seen >= 1);
 }
 
 static void *copyArray(void *priv, void *array) {
@@ -862,6 +865,21 @@ static void testScanHalfway(void **state) {
     endModel(&ht);
 }
 
+/* A table that lost nearly all entries while it was paused shrinks during the scans that follow. */
+static void testScanShrinks(void **state) {
+    (void)state;
+    for (uint64_t left = 1; left < 400; left += 1 + randomBelow(12)) {
+        hashtable ht;
+        startModel(&ht, &good_type);
+        hashtableTestFill(&ht, 0, 3000);
+        hashtablePause(&ht);
+        for (uint64_t id = left; id < 3000; id++) modelDelete(&ht, id);
+        hashtableResume(&ht);
+        for (int i = 0; i < 3; i++) hashtableTestScanAll(&ht, 3000);
+        endModel(&ht);
+    }
+}
+
 static void scanDelete(void *priv, void *entry) {
     modelDelete(priv, ((struct item *)entry)->id);
 }
@@ -1032,12 +1050,8 @@ static int hashtableTestManySegments(void **state) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return runBench(argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000);
-    operations = argc > 1 && strcmp(argv[1], "--short") == 0 ? 50000 : modelOps();
-    /* A number as the last argument repeats a run. */
-    uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 10) : 0;
-    if (!seed) seed = randomU64() >> 32 | 1;
-    printf("seed %llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    operations = modelOps();
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testTags),
         cmocka_unit_test(testSlots),
@@ -1057,6 +1071,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testPausedSlightly),
         cmocka_unit_test(testIteratorDeletesAll),
         cmocka_unit_test(testScanResize),
+        cmocka_unit_test(testScanShrinks),
         cmocka_unit_test(testScanDeletes),
         cmocka_unit_test(testScanHalfway),
         cmocka_unit_test(testPausedFull),
