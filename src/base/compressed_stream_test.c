@@ -378,6 +378,7 @@ static void testStreamFramesOfTools(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     codec_count = streamCodecIsAvailable(STREAM_ZSTD) ? 2 : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testStreamRoundTrips),    cmocka_unit_test(testStreamFlush),

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/random.h"
 
 #define BITS 7
@@ -82,6 +83,7 @@ static void testAgainstSorted(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testBucketsTile),
         cmocka_unit_test(histogramTestEmpty),

@@ -441,6 +441,7 @@ static void humanUnits(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integersAroundEachPowerOfTen),
         cmocka_unit_test(integersAtRandom),

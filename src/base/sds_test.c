@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 
@@ -295,6 +296,7 @@ static void splittingAtSeparators(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headersAtTheirBorders), cmocka_unit_test(growingByteByByte),
         cmocka_unit_test(roomAndShrinking),      cmocka_unit_test(accountReturnsToZero),

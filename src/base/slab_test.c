@@ -459,6 +459,7 @@ static void noMoreMemory(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizesAndPlaces),       cmocka_unit_test(randomOrder),
         cmocka_unit_test(emptySlabsGoBack),     cmocka_unit_test(scatteredOnesMove),

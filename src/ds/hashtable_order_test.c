@@ -483,12 +483,8 @@ static int hashtableOrderTestManySegments(void **state) {
     return 0;
 }
 
-int main(int argc, char **argv) {
-    const char *given = argc > 1 ? argv[argc - 1] : getenv("SEED");
-    uint64_t seed = given ? strtoull(given, NULL, 10) : 0;
-    if (!seed) seed = randomU64() >> 32 | 1;
-    printf("seed %llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+int main(void) {
+    modelSeed();
     for (uint64_t i = 0; i < MOST; i++) ids[i] = i;
     if (modelShare(MOST) < MOST) most = MOST / 4;
     const struct CMUnitTest tests[] = {

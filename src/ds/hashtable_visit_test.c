@@ -307,10 +307,7 @@ static int hashtableVisitTestSmallSegments(void **state) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return hashtableVisitTestBench(argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000);
-    uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 10) : 0;
-    if (!seed) seed = randomU64() >> 32 | 1;
-    printf("seed %llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testEmpty),
         cmocka_unit_test(testVisitRanges),

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 
@@ -57,8 +58,7 @@ static void checkEqual(const unsigned char *is, const struct intsetModel *m) {
 
 static void intsetTestModel(void **state) {
     (void)state;
-    const char *env = getenv("MODEL_OPS");
-    long ops = env ? atol(env) : 1000000;
+    long ops = (long)modelOps();
     for (int wide = 0; wide <= 3; wide++) {
         unsigned char *is = intsetNew();
         struct intsetModel m = {.n = 0};
@@ -128,6 +128,7 @@ static void testValidator(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(intsetTestModel),
         cmocka_unit_test(testFormat),

@@ -3,7 +3,7 @@
  * published format; the validator against corrupted data.
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000)
- *   MODEL_SEED=n  repeat a run; the seed is printed
+ *   SEED=n        repeat a run; the seed is printed
  *   --bench       ns per operation instead of the tests
  *   --hex a b ..  prints the listpack of the arguments in hex; an argument "x*63" is 63 times the letter x */
 #include "ds/listpack.h"
@@ -16,6 +16,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
@@ -226,18 +227,6 @@ static void opMerge(void) {
     assert_null(tail);
 }
 
-static long listpackTestModelOps(void) {
-    const char *s = getenv("MODEL_OPS");
-    return s ? atol(s) : 1000000;
-}
-
-static void listpackTestSeedFromEnv(void) {
-    const char *s = getenv("MODEL_SEED");
-    uint64_t seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
-    printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
-    randomSeed(seed);
-}
-
 static void listpackTestRandomStep(size_t target) {
     uint64_t op = randomBelow(100);
     if (op < 40) {
@@ -262,7 +251,7 @@ static void listpackTestRandomStep(size_t target) {
 static void listpackTestModel(void **state) {
     (void)state;
     static const size_t targets[] = {1, 4, 10, 30, 128, 512};
-    long ops = listpackTestModelOps();
+    long ops = (long)modelOps();
     size_t target = 1;
     lp = lpNew(0);
     for (long i = 0; i < ops; i++) {
@@ -528,7 +517,7 @@ static void testTruncated(void **state) {
 static void testValidate(void **state) {
     (void)state;
     char buf[BUF_SIZE];
-    long rounds = listpackTestModelOps() / 5, accepted = 0;
+    long rounds = (long)modelOps() / 5, accepted = 0;
     unsigned sum = 0;
     for (long i = 0; i < rounds; i++) {
         unsigned char *good = lpNew(0);
@@ -638,7 +627,7 @@ int main(int argc, char **argv) {
         printHex(argc - 2, argv + 2);
         return 0;
     }
-    listpackTestSeedFromEnv();
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testIntBytes),        cmocka_unit_test(testStringBytes),
         cmocka_unit_test(testManyElements),    cmocka_unit_test(listpackTestMemory),

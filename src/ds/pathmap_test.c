@@ -2,7 +2,7 @@
 /* pathmap_test.c - the path map against a sorted array, under random operations on paths of several kinds.
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000)
- *   MODEL_SEED=n  repeat a run; the seed is printed
+ *   SEED=n        repeat a run; the seed is printed
  *   --bench       ns of an insertion and of a search, and bytes of a path, in maps of a million paths
  *
  * Each value is a number; the model has it, too, so that a value that ends up at another path is noticed. */
@@ -719,9 +719,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(pathmapTestModelLong),       cmocka_unit_test(pathmapTestDefragChanging),
         cmocka_unit_test(pathmapTestLimits),
     };
-    const char *s = getenv("MODEL_SEED");
-    uint64_t seed = s ? strtoull(s, NULL, 10) : randomU64() >> 32;
-    printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

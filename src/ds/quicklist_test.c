@@ -6,7 +6,7 @@
  * exactly the elements that the list had at its beginning.
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000)
- *   MODEL_SEED=n  repeat a run; the seed is printed */
+ *   SEED=n        repeat a run; the seed is printed */
 #include "ds/quicklist.h"
 
 #include <limits.h>
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
@@ -399,12 +400,8 @@ static void quicklistTestModel(void **state) {
                {10, quicklistTestOpSaveBegin},
                {30, quicklistTestOpSaveStep},
                {3, quicklistTestOpSaveEarly}};
-    const char *count = getenv("MODEL_OPS"), *seed = getenv("MODEL_SEED");
-    uint64_t todo = count ? strtoull(count, NULL, 10) : 1000000;
-    uint64_t start = seed ? strtoull(seed, NULL, 10) : randomU64();
+    uint64_t todo = modelOps();
     (void)state;
-    printf("MODEL_SEED=%llu\n", (unsigned long long)start);
-    randomSeed(start);
     size_t longest = 0;
     unsigned total = 0;
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) total += ops[i].weight;
@@ -651,6 +648,7 @@ static void testHugeListpackIsSplit(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     zmallocThreadStart();
     ql_save_of = quicklistTestSaveOf;
     for (size_t i = 0; i < TEXT_MAX; i++) {

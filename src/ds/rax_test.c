@@ -322,6 +322,7 @@ static void raxTestMemory(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raxTestModel),
         cmocka_unit_test(testIteratorThroughChanges),

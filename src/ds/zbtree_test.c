@@ -3,7 +3,7 @@
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000); 10000000 for the long run, 50000 under
  * valgrind
- *   MODEL_SEED=n  repeat a run; the seed is printed
+ *   SEED=n        repeat a run; the seed is printed
  *   --bench       ns per operation and bytes per member compared to the skiplist, instead of the tests
  *
  * Members are numbered, so that the model finds out at once which are present. */
@@ -19,6 +19,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "ds/hashtable.h"
 #include "ds/zbtree_private.h"
@@ -468,18 +469,6 @@ static void zbtreeTestRandomStep(size_t target) {
     }
 }
 
-static long zbtreeTestModelOps(void) {
-    const char *s = getenv("MODEL_OPS");
-    return s ? atol(s) : 1000000;
-}
-
-static void zbtreeTestSeedFromEnv(void) {
-    const char *s = getenv("MODEL_SEED");
-    uint64_t seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
-    printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
-    randomSeed(seed);
-}
-
 static void zbtreeTestRunModel(long ops) {
     static const size_t targets[] = {0, 1, 10, 100, 130, 300, 1000, 3000, 12000};
     size_t target = 0;
@@ -505,7 +494,7 @@ static void zbtreeTestRunModel(long ops) {
 
 static void zbtreeTestModel(void **state) {
     (void)state;
-    zbtreeTestRunModel(zbtreeTestModelOps());
+    zbtreeTestRunModel((long)modelOps());
     printf("walks: %u to the end, %u ended early\n", walksWhole, walksEnded);
 }
 
@@ -515,7 +504,7 @@ static void testFewIds(void **state) {
     (void)state;
     for (unsigned bits = 1; bits < 8; bits += 2) {
         zbtMapUseIdBits(bits);
-        zbtreeTestRunModel(zbtreeTestModelOps() / 8);
+        zbtreeTestRunModel((long)modelOps() / 8);
     }
     zbtMapUseIdBits(24);
 }
@@ -776,7 +765,7 @@ static void zbtreeTestBytes(void **state) {
                    {1000000, 26, 28, 34}};
     for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
         size_t n = budgets[i].n;
-        if (n > (size_t)zbtreeTestModelOps()) continue;
+        if (n > modelOps()) continue;
         double ordered = bytesPerMember(n, NULL, 1), random, doubles;
         shuffledBytes(n, &random, &doubles);
         printf("%8zu members: %5.1f bytes per member in order, %5.1f at random, %5.1f of doubles\n", n,
@@ -965,7 +954,7 @@ int main(int argc, char **argv) {
         zbtreeTestBench(1, 1000000);
         return 0;
     }
-    zbtreeTestSeedFromEnv();
+    modelSeed();
     makeUniverse();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testInstructions),  cmocka_unit_test(testUpperHalves),

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/sds.h"
@@ -232,6 +233,7 @@ static void lengthsHaveOneForm(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everyEncodingIsRead), cmocka_unit_test(longStringsAreRead),
         cmocka_unit_test(aCountMayBeUnknown),  cmocka_unit_test(damagedZiplists),

@@ -2,7 +2,7 @@
 /* zskiplist_test.c - the skiplist against a naive sorted array, under random operations.
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000)
- *   MODEL_SEED=n  repeat a run; the seed is printed
+ *   SEED=n        repeat a run; the seed is printed
  *   --bench       ns per operation and bytes per member instead of the tests */
 #include "ds/zskiplist.h"
 
@@ -14,6 +14,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 
@@ -285,18 +286,6 @@ static void zskiplistTestVerifyAll(void) {
     assert_null(n);
 }
 
-static long zskiplistTestModelOps(void) {
-    const char *s = getenv("MODEL_OPS");
-    return s ? atol(s) : 1000000;
-}
-
-static void zskiplistTestSeedFromEnv(void) {
-    const char *s = getenv("MODEL_SEED");
-    uint64_t seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
-    printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
-    randomSeed(seed);
-}
-
 static void zskiplistTestClearBoth(void) {
     zslClear(&list);
     zskiplistTestModelTake(0, modelLen, true);
@@ -327,7 +316,7 @@ static void zskiplistTestRandomStep(size_t target) {
 static void zskiplistTestModel(void **state) {
     (void)state;
     static const size_t targets[] = {0, 1, 3, 10, 30, 100, 400, 1500};
-    long ops = zskiplistTestModelOps();
+    long ops = (long)modelOps();
     size_t target = 0;
     zslInit(&list);
     for (long i = 0; i < ops; i++) {
@@ -344,7 +333,7 @@ static void zskiplistTestModel(void **state) {
 static void testLex(void **state) {
     (void)state;
     char buf[MEMBER_MAX + 32];
-    long ops = zskiplistTestModelOps() / 10;
+    long ops = (long)modelOps() / 10;
     zslInit(&list);
     for (long i = 0; i < ops; i++) {
         if (randomBelow(4) == 0 && modelLen < 300) {
@@ -618,7 +607,7 @@ int main(int argc, char **argv) {
         zskiplistTestBench(1, 1000000);
         return 0;
     }
-    zskiplistTestSeedFromEnv();
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zskiplistTestModel), cmocka_unit_test(testLex),
         cmocka_unit_test(zskiplistTestQueue), cmocka_unit_test(testShape),

@@ -228,6 +228,7 @@ static void testOverhead(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chainTestModel),
         cmocka_unit_test(testSlowReader),

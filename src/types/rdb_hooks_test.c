@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "command/command.h"
@@ -1071,9 +1072,7 @@ static void corpusOfRestoreIsHarmless(void **state) {
 
 static int rdbHooksTestSetup(void **state) {
     (void)state;
-    uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
-    print_message("SEED=%llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     exerciseInit();
     cmd_time_ms = NOW_MS;
     return 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* table_parts_test.c - the entries of a table, saved in parts under random changes, against the entries at
- * the start. In some runs a thread reads them. With a number as its argument it repeats the run of that seed,
- * except for what depends on the thread. */
+ * the start. In some runs a thread reads them; what depends on it is not repeated by SEED=n. */
 #include "data/forkless/table_parts.h"
 
 #include <pthread.h>
@@ -285,11 +284,8 @@ static int tablePartsTestSmallSegments(void **state) {
     return 0;
 }
 
-int main(int argc, char **argv) {
-    uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 10) : 0;
-    if (!seed) seed = randomU64() >> 32 | 1;
-    printf("seed %llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {cmocka_unit_test(testModel), cmocka_unit_test(testBesideAThread),
                                        cmocka_unit_test(testFirstBatches)};
     int failed = cmocka_run_group_tests_name("segments as they are", tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
@@ -443,9 +444,7 @@ static void itemsInPortions(void **state) {
 
 static int rdbTestSetup(void **state) {
     (void)state;
-    uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
-    print_message("SEED=%llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     rdb_compression = true;
     return 0;
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/crc.h"
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "data/rdb/rio_pieces.h"
 
@@ -360,9 +361,7 @@ static void aFramesSinkMayFail(void **state) {
 
 static int rioTestSetup(void **state) {
     (void)state;
-    uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
-    print_message("SEED=%llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     for (size_t i = 0; i < TOTAL; i++) data[i] = (char)randomU64();
     return 0;
 }

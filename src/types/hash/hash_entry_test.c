@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "types/hash/hash_heap.h"
@@ -139,6 +140,7 @@ static void heapKnowsWhatIsDueFirst(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entriesKeepTheirContents),
         cmocka_unit_test(usualEntriesCostTwoBytes),

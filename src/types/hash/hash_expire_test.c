@@ -15,6 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
@@ -562,10 +563,7 @@ static void everythingAgreesWithTheModel(void **state) {
 
 static int hashExpireTestSetup(void **state) {
     (void)state;
-    /* A failing run is repeated with its seed. */
-    uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
-    print_message("SEED=%llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     commandCoreInit();
     dbRegister();
     hashTypeInit();

@@ -213,12 +213,10 @@ static void testLargePathHashes(void **state) {
     pathTestFree();
 }
 
-int main(int argc, char **argv) {
+int main(void) {
     static const struct CMUnitTest tests[] = {cmocka_unit_test(testPathHashParts),
                                               cmocka_unit_test(testLargePathHashes)};
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : randomU64();
-    printf("pathhash_parts_test %llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     hashTypeInit();
     pathHashInit();
     return cmocka_run_group_tests(tests, NULL, NULL);

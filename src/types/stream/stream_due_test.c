@@ -130,6 +130,7 @@ static void dueTestModel(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {cmocka_unit_test(dueTestModel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,6 +321,7 @@ static void automaticIdsAreThoseOfRedis(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recordsAreThoseOfTheModel),
         cmocka_unit_test(aStreamWithoutRecordsBecomesPlainAgain),

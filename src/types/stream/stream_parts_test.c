@@ -338,12 +338,10 @@ static void testLargeStreams(void **state) {
     assert_true(partsTestIsLarge());
 }
 
-int main(int argc, char **argv) {
+int main(void) {
     static const struct CMUnitTest tests[] = {cmocka_unit_test(testStreamParts),
                                               cmocka_unit_test(testLargeStreams)};
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : randomU64();
-    printf("stream_parts_test %llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     streamInit();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "types/stream/stream_node.h"
@@ -511,6 +512,7 @@ static void testIDs(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testIDs),          cmocka_unit_test(streamTestBytes),
         cmocka_unit_test(streamTestModel),  cmocka_unit_test(streamTestWidths),

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
@@ -533,6 +534,7 @@ static void testBytesBeside(void **state) {
 }
 
 int main(void) {
+    modelSeed();
     const char *err;
     union {
         const struct zsetIndex *index;

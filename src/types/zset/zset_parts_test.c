@@ -301,12 +301,10 @@ static void testLargeZsets(void **state) {
     }
 }
 
-int main(int argc, char **argv) {
+int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(testZsetParts), cmocka_unit_test(testGivenZsets), cmocka_unit_test(testLargeZsets)};
-    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : randomU64();
-    printf("zset_parts_test %llu\n", (unsigned long long)seed);
-    randomSeed(seed);
+    modelSeed();
     zsetInit();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
