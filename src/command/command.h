@@ -65,6 +65,12 @@ void commandRefresh(struct serverCommand *cmd);
 void commandsOnChange(void (*fn)(void));
 /* Finds a command down to the subcommand; NULL: unknown. */
 struct serverCommand *commandLookup(const struct str *argv, int argc);
+/* Does the same, quicker when the first word is `before`, for which `cmd` has been found; cmd may be NULL. */
+static inline struct serverCommand *commandLookupAfter(struct serverCommand *cmd, struct str before,
+                                                       const struct str *argv, int argc) {
+    bool same = cmd && !cmd->parent && !cmd->subcommands && strEq(before, argv[0]);
+    return same ? cmd : commandLookup(argv, argc);
+}
 struct serverCommand *commandLookupName(struct str fullname); /* such as "config|get" */
 /* Finds a command by the name that it had before rename-command, which rules about users contain. */
 struct serverCommand *commandLookupOriginal(struct str fullname);

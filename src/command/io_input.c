@@ -144,7 +144,7 @@ static struct request *ioInputNewRequest(struct ioInput *in) {
         in->requests = zrealloc(in->requests, (size_t)in->cap * sizeof *in->requests);
     }
     struct request *req = &in->requests[in->count];
-    *req = (struct request){0};
+    requestBegin(req);
     return req;
 }
 
@@ -191,8 +191,9 @@ static void ioInputLookUp(struct ioInput *in) {
     for (int i = 0; i < in->count; i++) {
         struct request *req = &in->requests[i];
         req->argv = argv;
+        req->cmd = i ? commandLookupAfter(req[-1].cmd, req[-1].argv[0], argv, req->argc)
+                     : commandLookup(argv, req->argc);
         argv += req->argc;
-        req->cmd = commandLookup(req->argv, req->argc);
         if (in->hash_cap - in->hashes_used < REQUEST_KEY_HASHES_MAX) {
             in->hash_cap = in->hash_cap ? 2 * in->hash_cap + REQUEST_KEY_HASHES_MAX
                                         : HINTS_FIRST + REQUEST_KEY_HASHES_MAX;

@@ -60,6 +60,21 @@ struct request {
     uint8_t exclude;     /* for a module or script: PROPAGATED_NOT_TO_... */
 };
 
+/* Prepares a request whose arguments follow. It sets field by field, since this is done for each command and
+ * the others are set later. */
+static inline void requestBegin(struct request *r) {
+    r->key_hash_count = r->key_count = 0;
+    r->key_hashes = NULL;
+    r->cmd = NULL;
+    r->big = NULL;
+    r->prefetch.member.ptr = NULL;
+    r->raw.ptr = NULL;
+    r->end_offset = r->ticks = 0;
+    r->redacted = 0;
+    r->exceeds_memory = r->unpropagated = false;
+    r->exclude = 0;
+}
+
 /* Makes a copy in one allocation: header, views, and the bytes of arguments, except big ones, whose buffers
  * move to the copy (`from` has none any more; its views stay valid). Key hashes and raw bytes are not copied.
  * Free with requestRelease. */

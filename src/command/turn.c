@@ -568,24 +568,14 @@ static const struct ioClientReceiver receiver = {.begin = turnShareLimits,
 
 /* ---- Parse ---- */
 
-/* Prepares the entry for c's next request. It sets field by field, since this is done for each command and
- * most fields are set later. */
+/* Prepares the entry for c's next request. */
 static inline struct pending *turnNextPending(struct turn *r, struct client *c) {
     struct pending *p = &r->batch[r->count];
     struct request *req = p->request = &r->requests[r->count];
     p->c = c;
     p->error = NULL;
     p->argv_base = r->argv_used;
-    req->key_hash_count = req->key_count = 0;
-    req->key_hashes = NULL;
-    req->cmd = NULL;
-    req->big = NULL;
-    req->prefetch.member.ptr = NULL;
-    req->raw.ptr = NULL;
-    req->end_offset = req->ticks = 0;
-    req->redacted = 0;
-    req->exceeds_memory = req->unpropagated = false;
-    req->exclude = 0;
+    requestBegin(req);
     return p;
 }
 
@@ -711,9 +701,10 @@ static void turnFindCommands(struct turn *r) {
         struct request *req = p->request;
         if (p->error || !turnOwnsRequest(r, req)) continue;
         req->argv = r->argv + p->argv_base;
-        bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
-                    strEq(prev->argv[0], req->argv[0]);
-        if (!req->key_hashes) req->cmd = same ? prev->cmd : commandLookup(req->argv, req->argc);
+        if (!req->key_hashes) {
+            req->cmd = prev ? commandLookupAfter(prev->cmd, prev->argv[0], req->argv, req->argc)
+                            : commandLookup(req->argv, req->argc);
+        }
         prev = req;
     }
 }
