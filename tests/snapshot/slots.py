@@ -13,8 +13,9 @@ BEFORE_PAUSE = (b"snapshotting", b"waiting-to-pause")
 
 
 def settings():
-    """Of each node. With databases of its own no node of a cluster exchanges them."""
-    return ["--cluster-enabled", "yes", "--cluster-databases", "16", "--cluster-port", str(free_port()), "--cluster-allow-replica-migration", "no"]
+    """Of each node. They wait for each other for longer than usual, as the machine may be busy."""
+    return ["--cluster-enabled", "yes", "--cluster-databases", "16", "--cluster-port", str(free_port()), "--cluster-allow-replica-migration", "no",
+            "--cluster-manual-failover-timeout", "60000"]
 
 
 def tagged(command):
