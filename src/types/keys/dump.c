@@ -4,7 +4,6 @@
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "command/command.h"
-#include "command/loading.h"
 #include "command/lookup.h"
 #include "command/propagate.h"
 #include "commands/cmd_generic.h"
@@ -156,7 +155,7 @@ void restoreCommand(struct client *c) {
     if (!dumpReadPayload(c, key, c->argv[3], &r, &v)) return;
     bool relative = ttl && !opt.absolute;
     if (relative) ttl = (int64_t)((uint64_t)ttl + (uint64_t)cmd_time_ms);
-    if (ttl && ttl <= cmd_time_ms && !loadingActive()) {
+    if (ttl && dbTimeHasExpired(ttl)) {
         if (!v.embedded) objectTypes[v.type]->free(v);
         rdbReaderFree(&r);
         dumpExpireOnArrival(c, key, old);

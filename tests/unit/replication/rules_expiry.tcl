@@ -40,6 +40,17 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal {0 0} [list [s expired_keys] [s unexpected_error_replies]]
         }
 
+        test {RESTORE of the stream keeps a key that has expired meanwhile, as its expiry may still change} {
+            r -1 set source value
+            set dump [r -1 dump source]
+            r -1 set replaced old
+            sends restore restored 1000 $dump absttl
+            sends restore replaced 1000 $dump replace absttl
+            assert_equal {{} {}} [r mget restored replaced]
+            foreach key {restored replaced} { sends persist $key }
+            assert_equal {value value} [r mget restored replaced]
+        }
+
         test {limits of the replica do not refuse commands of the stream} {
             sends xadd s maxlen = 1 limit 10 1-1 a b
             r config set proto-max-bulk-len 1mb
