@@ -520,3 +520,20 @@ start_server {tags {evict external:skip} overrides {maxmemory 40% maxmemory-poli
         assert_lessthan [r object idletime k] 100
     }
 }
+
+start_server {tags {evict external:skip} overrides {io-threads 3 io-threads-always-active yes parallel-reads yes parallel-reads-always yes maxmemory-policy allkeys-lhd}} {
+    test {LHD: threads that read mark and count uses while keys are evicted} {
+        set benchmark [file join [file dirname $::options(server)] valkey-benchmark]
+        if {![file executable $benchmark]} { skip "no valkey-benchmark" }
+        config_set maxmemory [expr {[s used_memory] + 2000000}]
+        foreach load {set get set get} {
+            exec $benchmark -h [srv host] -p [srv port] -t $load -d 100 -n 60000 -r 30000 -P 8 -c 12 -q 2>@1
+        }
+        assert_morethan [s evicted_keys] 20000
+        assert_morethan [s keyspace_hits] 10000
+        assert_morethan [s parallel_reads_processed] 10000
+        set uses {}
+        for {set i 0} {$i < 200} {incr i} { lappend uses [r object freq [r randomkey]] }
+        assert_morethan [llength [lsort -unique $uses]] 1 "uses are counted: $uses"
+    }
+}

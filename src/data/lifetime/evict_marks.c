@@ -55,8 +55,8 @@ void objectTouchByPolicy(struct object *o) {
 }
 
 uint32_t objectFirstUse(void) {
-    if (__builtin_expect(evict_policy & BY_LHD, 0)) return densityMark(0);
-    return evict_policy & BY_LFU ? evictMarksLfuMark(LFU_START) : lruClock();
+    if (!evictCountsUses()) return lruClock();
+    return evict_policy & BY_LHD ? densityMark(0) : evictMarksLfuMark(LFU_START);
 }
 
 void objectSetUse(struct object *o, int64_t idle_s, int64_t freq) {
