@@ -237,7 +237,7 @@ int vmSignalModifiedKey(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *
 
 int vmSetLRU(struct ValkeyModuleKey *key, mstime_t lru_idle) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
-    if (!o || evictByLfu()) return VALKEYMODULE_ERR;
+    if (!o || evictCountsUses()) return VALKEYMODULE_ERR;
     objectSetUse(o, lru_idle / 1000, -1);
     return VALKEYMODULE_OK;
 }
@@ -246,13 +246,13 @@ int vmGetLRU(struct ValkeyModuleKey *key, mstime_t *lru_idle) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
     *lru_idle = -1;
     if (!o) return VALKEYMODULE_ERR;
-    if (!evictByLfu()) *lru_idle = (mstime_t)objectIdleSeconds(o) * 1000;
+    if (!evictCountsUses()) *lru_idle = (mstime_t)objectIdleSeconds(o) * 1000;
     return VALKEYMODULE_OK;
 }
 
 int vmSetLFU(struct ValkeyModuleKey *key, long long lfu_freq) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
-    if (!o || !evictByLfu() || lfu_freq < 0 || lfu_freq > LFU_MAX) return VALKEYMODULE_ERR;
+    if (!o || !evictCountsUses() || lfu_freq < 0 || lfu_freq > LFU_MAX) return VALKEYMODULE_ERR;
     objectSetUse(o, -1, lfu_freq);
     return VALKEYMODULE_OK;
 }
@@ -261,7 +261,7 @@ int vmGetLFU(struct ValkeyModuleKey *key, long long *lfu_freq) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
     *lfu_freq = -1;
     if (!o) return VALKEYMODULE_ERR;
-    if (evictByLfu()) *lfu_freq = objectFrequency(o);
+    if (evictCountsUses()) *lfu_freq = objectFrequency(o);
     return VALKEYMODULE_OK;
 }
 

@@ -93,7 +93,7 @@ static sds configIntText(const struct configDirective *d, int64_t v) {
 sds configText(const struct configDirective *d) {
     switch (d->type) {
     case CONFIG_TYPE_BOOL: return sdsnew(*d->var.b ? "yes" : "no");
-    case CONFIG_TYPE_INT: return configIntText(d, *d->var.i);
+    case CONFIG_TYPE_INT: return d->get ? d->get(d) : configIntText(d, *d->var.i);
     case CONFIG_TYPE_STRING: return *d->var.s ? sdsdup(*d->var.s) : sdsempty();
     case CONFIG_TYPE_ENUM: return sdsnew(configEnumName(d, *d->var.e));
     case CONFIG_TYPE_SPECIAL: return d->get(d);

@@ -93,6 +93,7 @@ struct configDirective {
     bool (*valid)(const char *value, const char **err);
     /* For SPECIAL: sets it from words (argc >= 1; false changes nothing), and returns the value. */
     bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);
+    /* Integers may have this, too: they show a percentage as what it is now. */
     sds (*get)(const struct configDirective *d);
     /* For SPECIAL: has the type, the names and the limits that CONFIG INFO shows for this directive. NULL:
      * there are none. */

@@ -68,6 +68,8 @@ sds configAppendWords(sds s, struct str text) {
 static sds configRewriteAppendValue(sds s, const struct configDirective *d) {
     bool memory = d->type == CONFIG_TYPE_INT && (d->flags & (CONFIG_MEMORY | CONFIG_PERCENT));
     if (memory && *d->var.i >= 0) return configAppendMemory(s, *d->var.i);
+    if (d->type == CONFIG_TYPE_INT && d->flags & CONFIG_PERCENT)
+        return sdscatprintf(s, "%lld%%", (long long)-*d->var.i);
     sds value = configText(d);
     bool quote =
         d->type == CONFIG_TYPE_STRING || (d->type == CONFIG_TYPE_SPECIAL && !(d->flags & CONFIG_MULTI_ARG));

@@ -1,7 +1,8 @@
 # maxmemory: which keys are evicted, which commands are refused, and how close the choice is to the best one.
 
 set policies {
-    volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm allkeys-lru allkeys-lfu allkeys-random allkeys-lrm
+    volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm volatile-lhd
+    allkeys-lru allkeys-lfu allkeys-random allkeys-lrm allkeys-lhd
 }
 set oom "OOM command not allowed when used memory > 'maxmemory'."
 
@@ -34,6 +35,24 @@ proc no_limit {policy} {
 
 # Sets maxmemory to this many bytes above the memory in use.
 proc limit_at {more} { config_set maxmemory [expr {[s used_memory] + $more}] }
+
+# Asks for loop:0 .. in order, and sets those that are absent, in portions. Returns how many these were.
+proc loop_misses {n} {
+    set misses 0
+    for {set at 0} {$at < $n} {incr at 50} {
+        incr misses [r eval {
+            local misses = 0
+            for i = ARGV[1], ARGV[1] + 49 do
+                if not redis.call('get', 'loop:' .. i) then
+                    misses = misses + 1
+                    redis.call('set', 'loop:' .. i, string.rep('v', 100))
+                end
+            end
+            return misses
+        } 0 $at]
+    }
+    return $misses
+}
 
 # The reply of INFO is added to the memory in use.
 proc assert_below_limit {} { assert_lessthan_equal [s used_memory] [expr {[config_get maxmemory] + 65536}] }
@@ -122,7 +141,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         r select 0
     }
 
-    foreach policy {volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm} {
+    foreach policy {volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm volatile-lhd} {
         test "$policy: only keys with an expiry are evicted" {
             no_limit $policy
             load keep 2000
@@ -275,6 +294,58 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         assert_lessthan [r object idletime a] 100
     }
 
+    test {LHD: a loop over more keys than fit} {
+        foreach policy {allkeys-lhd allkeys-lru} {
+            no_limit $policy
+            load loop 3000
+            limit_at 0
+            set misses 0
+            for {set round 0} {$round < 40} {incr round} {
+                set missed [loop_misses 4500]
+                if {$round >= 20} { incr misses $missed }
+            }
+            lappend all $misses
+        }
+        lassign $all lhd lru
+        assert_lessthan $lhd [expr {0.9 * $lru}] ;# within a second LRU is a random choice here
+    }
+
+    test {LHD: popular keys survive a scan} {
+        no_limit allkeys-lhd
+        load loop 3000
+        limit_at 0
+        for {set round 0} {$round < 20} {incr round} {
+            loop_misses 1000
+            load scan$round 1000
+        }
+        assert_morethan [left loop 1000] 950
+    }
+
+    test {LHD: OBJECT FREQ is a logarithmic count of uses, and there is no IDLETIME} {
+        no_limit volatile-lhd
+        r set k v
+        assert_equal 0 [r object freq k]
+        assert_error "ERR An LHD maxmemory policy is selected, idle time not tracked." {r object idletime k}
+        r get k
+        r touch k
+        assert_equal 2 [r object freq k]
+        for {set i 0} {$i < 300} {incr i} { r get k }
+        assert_range [r object freq k] 5 13
+        set payload [r dump k]
+        r restore k 0 $payload replace freq 7
+        assert_equal 7 [r object freq k]
+        r restore k 0 $payload replace freq 255
+        assert_equal 15 [r object freq k]
+        r restore k 0 $payload replace freq 0
+        r client no-touch on
+        r get k
+        assert_equal 0 [r object freq k]
+        r client no-touch off
+        r restore k 0 $payload replace freq 9
+        r rename k m
+        assert_equal 9 [r object freq m]
+    }
+
     test {LFU: the counter grows with use and decays with time} {
         no_limit volatile-lfu
         r set k value
@@ -395,5 +466,74 @@ start_server {tags {evict external:skip slow} overrides {maxmemory-samples 5}} {
                 assert_morethan $ours [expr {0.8 * [lru_quality allkeys-lrm]}]
             }
         }
+    }
+}
+
+start_server {tags {evict external:skip} overrides {maxmemory 40% maxmemory-policy allkeys-lrm}} {
+    test {maxmemory in percent: bytes are shown, at most that share of the machine} {
+        set at_start [config_get maxmemory]
+        assert_range $at_start 1 [expr {[s total_system_memory] * 2 / 5}]
+        assert_equal $at_start [s maxmemory]
+        foreach share {80 20 1} {
+            config_set maxmemory $share%
+            assert_range [config_get maxmemory] [expr {$at_start / 40 * $share - 1000}] [expr {$at_start / 40 * $share + 1000}]
+        }
+        config_set maxmemory 0%
+        assert_equal 0 [config_get maxmemory]
+        foreach {bad error} {
+            101% "percentage argument must be less or equal to 100" % "argument must be a memory or percent value"
+            -5% "argument must be a memory or percent value" x "argument must be a memory or percent value"
+        } { assert_error "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - $error" {r config set maxmemory $bad} }
+        assert_equal 0 [config_get maxmemory]
+    }
+
+    test {maxmemory in percent: a change that fails restores it, and CONFIG REWRITE writes it} {
+        config_set maxmemory 30%
+        set bytes [config_get maxmemory]
+        assert_error "*" {r config set maxmemory 10mb maxmemory-policy nosuch}
+        assert_equal $bytes [config_get maxmemory]
+        r config rewrite
+        restart_server
+        assert_equal $bytes [config_get maxmemory]
+        r config rewrite
+        set f [open [srv conf]]
+        set lines [read $f]
+        close $f
+        assert_match "*\nmaxmemory 30%\n*" "\n$lines"
+        config_set maxmemory 3mb
+        r config rewrite
+        restart_server
+        assert_equal 3145728 [config_get maxmemory]
+    }
+
+    test {maxmemory in percent on the command line} {
+        start_server {args {--maxmemory 20%}} {
+            assert_range [config_get maxmemory] 1 [expr {[s total_system_memory] / 5}]
+        }
+    }
+
+    test {LRM from the configuration file marks changes} {
+        r set k 1
+        set payload [r dump k]
+        r restore k 0 $payload replace idletime 1000
+        r append k x
+        assert_lessthan [r object idletime k] 100
+    }
+}
+
+start_server {tags {evict external:skip} overrides {io-threads 3 io-threads-always-active yes parallel-reads yes parallel-reads-always yes maxmemory-policy allkeys-lhd}} {
+    test {LHD: threads that read mark and count uses while keys are evicted} {
+        set benchmark [file join [file dirname $::options(server)] valkey-benchmark]
+        if {![file executable $benchmark]} { skip "no valkey-benchmark" }
+        config_set maxmemory [expr {[s used_memory] + 2000000}]
+        foreach load {set get set get} {
+            exec $benchmark -h [srv host] -p [srv port] -t $load -d 100 -n 60000 -r 30000 -P 8 -c 12 -q 2>@1
+        }
+        assert_morethan [s evicted_keys] 20000
+        assert_morethan [s keyspace_hits] 10000
+        assert_morethan [s parallel_reads_processed] 10000
+        set uses {}
+        for {set i 0} {$i < 200} {incr i} { lappend uses [r object freq [r randomkey]] }
+        assert_morethan [llength [lsort -unique $uses]] 1 "uses are counted: $uses"
     }
 }

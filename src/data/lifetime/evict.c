@@ -7,10 +7,10 @@
  *     sample of each database  ──▶  pool of 16 candidates  ──▶  the one with the highest score goes
  *
  * The higher the score, the better the candidate: idle seconds (LRU), seconds without a change (LRM), 255
- * minus uses (LFU), nearness of the expiry (TTL). The pool makes up for small samples: soon nearly all of it
- * is older than anything a sample is likely to bring. A candidate is stored by key, as its object may be gone
- * or have moved. Before it is evicted its score is computed again, and it is dropped if the score has fallen,
- * since the key was used meanwhile.
+ * minus uses (LFU), nearness of the expiry (TTL), uses to be expected (LHD, hit_density.c). The pool makes up
+ * for small samples: soon nearly all of it is older than anything a sample is likely to bring. A candidate is
+ * stored by key, as its object may be gone or have moved. Before it is evicted its score is computed again,
+ * and it is dropped if the score has fallen, since the key was used meanwhile.
  *
  * Invariant: a key is chosen only while memory is over the limit, nobody has vetoed it, and the policy may
  * choose that key. evictObject asserts the last two; dropping candidates may have freed what was over the
@@ -24,8 +24,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/usable_memory.h"
 #include "base/zmalloc.h"
 #include "data/keyspace/db.h"
+#include "data/lifetime/hit_density.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/notify.h"
 #include "data/server_state/import_mode.h"
@@ -54,17 +56,22 @@ static const struct configEnum policies[] = {
     {"volatile-random", BY_CHANCE | OF_VOLATILE},
     {"volatile-ttl", BY_TTL | OF_VOLATILE},
     {"volatile-lrm", BY_LRM | OF_VOLATILE},
+    {"volatile-lhd", BY_LHD | OF_VOLATILE},
     {"allkeys-lru", BY_LRU},
     {"allkeys-lfu", BY_LFU},
     {"allkeys-random", BY_CHANCE},
     {"allkeys-lrm", BY_LRM},
+    {"allkeys-lhd", BY_LHD},
     {"noeviction", NO_EVICTION},
     {NULL, 0},
 };
 
 const char err_oom[] = "OOM command not allowed when used memory > 'maxmemory'.";
 
-static int64_t maxmemory, samples, tenacity;
+static int64_t
+    maxmemory_set;        /* the directive: bytes, or a percentage of the usable memory, which is negative */
+static int64_t maxmemory; /* the limit in bytes that follows from it; 0: none */
+static int64_t samples, tenacity;
 static void (*limit_changed)(void);
 
 static bool out_of_memory, timer_set;
@@ -87,6 +94,7 @@ static struct evictCandidate {
 static uint64_t evictScoreOf(const struct object *o) {
     if (evict_policy & (BY_LRU | BY_LRM)) return objectIdleSeconds(o);
     if (evict_policy & BY_LFU) return LFU_MAX - objectFrequency(o);
+    if (evict_policy & BY_LHD) return densityScore(o->lru);
     return INT64_MAX - (uint64_t)objectExpire(o);
 }
 
@@ -135,15 +143,27 @@ static void evictPoolOffer(const struct db *db, const struct object *o) {
     *place = (struct evictCandidate){.key = sdsnewstr(key), .dbid = db->id, .score = score, .hash = hash};
 }
 
+static size_t keys_to_choose; /* under LHD, in all databases, when the last samples were taken */
+
+/* LHD: each key of a sample stands for as many keys of its database. */
+static void evictLearn(const struct keyspace *ks, struct object **sample, size_t n) {
+    size_t keys = evict_policy & OF_VOLATILE ? keyspaceExpiresSize(ks) : keyspaceSize(ks);
+    for (size_t i = 0; i < n; i++) densityNoteSample(sample[i]->lru, (double)keys / (double)n);
+    keys_to_choose += keys;
+}
+
 /* Offers a sample of every database. Returns false when there is no key to choose. */
 static bool evictPoolFill(void) {
     struct object *sample[SAMPLES_MAX];
     bool any = false;
+    keys_to_choose = 0;
     for (int i = 0; i < dbCount(); i++) {
         size_t n = keyspaceSample(&dbs[i].keyspace, evict_policy & OF_VOLATILE, sample, (size_t)samples);
+        if (evict_policy & BY_LHD && n) evictLearn(&dbs[i].keyspace, sample, n);
         for (size_t j = 0; j < n; j++) evictPoolOffer(&dbs[i], sample[j]);
         any |= n > 0;
     }
+    if (evict_policy & BY_LHD && any) densityNoteSampled();
     return any;
 }
 
@@ -245,6 +265,7 @@ static void evictObject(struct db *db, struct object *o) {
     dbEvictKey(db, o);
     latencyTimerEnd("eviction-del", started_us);
     evicted_keys++;
+    if (evict_policy & BY_LHD) densityNoteEviction(keys_to_choose);
 }
 
 /* Values that other commands have unlinked may still be waiting to be freed: waits for that before a
@@ -362,12 +383,24 @@ static void evictMarkChange(struct client *c, struct db *db, struct str key) {
 static bool evictPolicyChanged(const char **err) {
     (void)err;
     evictPoolForget();
+    densityReset();
     notifySetMarker(evict_policy & BY_LRM ? evictMarkChange : NULL);
     return true;
 }
 
+/* The limit of a control group may change at any time; it is read again whenever maxmemory is set. */
+static void evictReadLimit(void) {
+    maxmemory = maxmemory_set >= 0 ? maxmemory_set : (int64_t)(usableMemory() / 100) * -maxmemory_set;
+}
+
+static sds evictLimitText(const struct configDirective *d) {
+    (void)d;
+    return sdsfromll(maxmemory);
+}
+
 static bool evictLimitChanged(const char **err) {
     (void)err;
+    evictReadLimit();
     if (limit_changed) limit_changed();
     if (!maxmemory) evictNoteExceeded(false);
     if (!maxmemory || !evictOverLimit()) return true;
@@ -385,10 +418,13 @@ void evictInit(void) {
     static struct configDirective directives[] = {
         {.name = "maxmemory",
          .type = CONFIG_TYPE_INT,
-         .flags = CONFIG_MODIFIABLE | CONFIG_MEMORY,
-         .var.i = &maxmemory,
+         .flags = CONFIG_MODIFIABLE | CONFIG_MEMORY | CONFIG_PERCENT | CONFIG_VOLATILE,
+         .var.i = &maxmemory_set,
+         .min = -100,
          .max = INT64_MAX,
+         .clamp_min = -100,
          .clamp_max = INT64_MAX, /* from 2^63 on: in effect unlimited */
+         .get = evictLimitText,
          .apply = evictLimitChanged},
         CONFIG_ENUM("maxmemory-policy", NULL, CONFIG_MODIFIABLE, &evict_policy, NO_EVICTION, policies,
                     evictPolicyChanged),
@@ -404,5 +440,8 @@ void evictInit(void) {
 }
 
 void evictStart(void) {
+    const char *err;
+    evictReadLimit();
+    evictPolicyChanged(&err);
     if (limit_changed) limit_changed();
 }

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/random.h"
+#include "data/lifetime/hit_density.h"
 #include "registry/config.h"
 
 #define LFU_START 5 /* a new key's uses, so that it is not the next to be evicted */
@@ -24,6 +25,7 @@ struct evictClock evictClockNow(void) {
 
 /* Subtracts one use for every period of lfu-decay-time without any. */
 uint32_t objectFrequencyAt(const struct evictClock *clock, const struct object *o) {
+    if (clock->policy & BY_LHD) return densityUses(o->lru);
     uint32_t mark = o->lru, uses = mark & LFU_MAX, idle = (clock->lfu_minutes - (mark >> 8)) & 0xffff;
     uint64_t periods = clock->lfu_decay_minutes ? idle / (uint64_t)clock->lfu_decay_minutes : 0;
     return periods >= uses ? 0 : uses - (uint32_t)periods;
@@ -46,17 +48,23 @@ static uint32_t evictMarksLfuMark(uint32_t uses) {
 }
 
 void objectTouchByPolicy(struct object *o) {
-    if (!evictByLfu()) return;
-    objectSetMark(o, evictMarksLfuMark(evictMarksCountUse(objectFrequency(o))));
+    if (evict_policy & BY_LFU)
+        objectSetMark(o, evictMarksLfuMark(evictMarksCountUse(objectFrequency(o))));
+    else if (evict_policy & BY_LHD)
+        objectSetMark(o, densityUse(o->lru, objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
 }
 
 uint32_t objectFirstUse(void) {
-    return evictByLfu() ? evictMarksLfuMark(LFU_START) : lruClock();
+    if (!evictCountsUses()) return lruClock();
+    return evict_policy & BY_LHD ? densityMark(0) : evictMarksLfuMark(LFU_START);
 }
 
 void objectSetUse(struct object *o, int64_t idle_s, int64_t freq) {
     serverAssert(freq <= LFU_MAX);
-    if (evictByLfu()) {
+    if (evict_policy & BY_LHD) {
+        if (freq >= 0)
+            objectSetMark(o, densityMark(freq < DENSITY_USES_MAX ? (uint32_t)freq : DENSITY_USES_MAX));
+    } else if (evict_policy & BY_LFU) {
         if (freq >= 0) objectSetMark(o, evictMarksLfuMark((uint32_t)freq));
     } else if (idle_s >= 0) {
         uint32_t longest = 0xffffff / 2; /* a longer time would look like the future */

@@ -6,6 +6,7 @@
  *     LRU and the rest    | seconds:24          | when it was last used (lruClock)
  *     LRM                 | seconds:24          | when it was last changed
  *     LFU                 | minutes:16 | uses:8 | when it was last used; a logarithmic count of uses
+ *     LHD                 | ticks:20   | uses:4 | the same, by a clock of evictions (hit_density.h)
  */
 #pragma once
 
@@ -16,7 +17,16 @@
 #include "registry/cron.h"
 
 /* The bits of `maxmemory-policy`. */
-enum { BY_LRU = 1, BY_LFU = 2, BY_TTL = 4, BY_CHANCE = 8, OF_VOLATILE = 16, NO_EVICTION = 32, BY_LRM = 64 };
+enum {
+    BY_LRU = 1,
+    BY_LFU = 2,
+    BY_TTL = 4,
+    BY_CHANCE = 8,
+    OF_VOLATILE = 16,
+    NO_EVICTION = 32,
+    BY_LRM = 64,
+    BY_LHD = 128
+};
 extern int evict_policy;
 
 #define LFU_MAX 255 /* the largest count of uses */
@@ -37,13 +47,14 @@ static inline void objectSetMark(struct object *o, uint32_t mark) {
 #endif
 
 void objectTouchByPolicy(struct object *o);
-static inline bool evictByLfu(void) {
-    return __builtin_expect(evict_policy & BY_LFU, 0);
+/* Whether the marks have a count of uses, and no time in seconds. */
+static inline bool evictCountsUses(void) {
+    return __builtin_expect(evict_policy & (BY_LFU | BY_LHD), 0);
 }
 
 /* Marks the object as used now. Under LRM a use means nothing: changes are marked (evict.c). */
 static inline void objectTouch(struct object *o) {
-    if (__builtin_expect(evict_policy & (BY_LFU | BY_LRM), 0))
+    if (__builtin_expect(evict_policy & (BY_LFU | BY_LRM | BY_LHD), 0))
         objectTouchByPolicy(o);
     else
         objectSetMark(o, lruClock());
@@ -63,9 +74,9 @@ struct evictClock {
 struct evictClock evictClockNow(void);
 uint32_t objectIdleSecondsAt(const struct evictClock *clock, const struct object *o);
 uint32_t objectFrequencyAt(const struct evictClock *clock, const struct object *o);
-/* Seconds since the last use, under LRM since the last change; not under an LFU policy. */
+/* Seconds since the last use, under LRM since the last change; not when evictCountsUses. */
 uint32_t objectIdleSeconds(const struct object *o);
-/* The count of uses, 0 to 255, decayed to now; under an LFU policy. */
+/* The count of uses: 0 to 255, decayed to now, under LFU, and 0 to 15 under LHD. */
 uint32_t objectFrequency(const struct object *o);
 
 void evictMarksInit(void); /* directives; called by evictInit */

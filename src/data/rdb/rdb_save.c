@@ -171,7 +171,7 @@ static void rdbSaveWriteUse(struct rioWriter *w, const struct object *o) {
     if (now.policy & (BY_LRU | BY_LRM)) {
         rioWriteByte(w, RDB_OP_IDLE);
         rdbWriteLen(w, objectIdleSecondsAt(&now, o));
-    } else if (now.policy & BY_LFU) {
+    } else if (now.policy & (BY_LFU | BY_LHD)) {
         rioWriteByte(w, RDB_OP_FREQ);
         rioWriteByte(w, (uint8_t)objectFrequencyAt(&now, o));
     }

@@ -423,7 +423,9 @@ void objectRefcountCommand(struct client *c) {
 void objectIdletimeCommand(struct client *c) {
     struct object *o = genericObjectToInspect(c);
     if (!o) return;
-    if (evictByLfu())
+    if (evict_policy & BY_LHD)
+        replyError(c, "ERR An LHD maxmemory policy is selected, idle time not tracked.");
+    else if (evict_policy & BY_LFU)
         replyError(c,
                    "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when "
                    "switching between policies at runtime LRU and LFU data will take some time to adjust.");
@@ -434,7 +436,7 @@ void objectIdletimeCommand(struct client *c) {
 void objectFreqCommand(struct client *c) {
     struct object *o = genericObjectToInspect(c);
     if (!o) return;
-    if (evictByLfu())
+    if (evictCountsUses())
         replyLongLong(c, objectFrequency(o));
     else
         replyError(c, "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please "

@@ -93,11 +93,11 @@ set table [subst {
     maxclients {own {1000 1000 50 50} {0 -1 x 1kb}}
     maxclients-reserved {int 0 4294967295}
     maxmemory {own {0 0 3mb 3145728 2Gb 2147483648 9223372036854775807 9223372036854775807
-        9223372036854775808 9223372036854775807 18446744073709551615 9223372036854775807} {x -1 5% 18446744073709551616}}
+        9223372036854775808 9223372036854775807 18446744073709551615 9223372036854775807} {x -1 -5% 101% % 5%% 1.5% 18446744073709551616}}
     maxmemory-scripts {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
     maxmemory-clients {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
     maxmemory-eviction-tenacity {int 0 100}
-    maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm allkeys-lru allkeys-lfu allkeys-random allkeys-lrm noeviction}
+    maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl volatile-lrm volatile-lhd allkeys-lru allkeys-lfu allkeys-random allkeys-lrm allkeys-lhd noeviction}
     maxmemory-samples {int 1 64}
     metrics-node-url {own {http://{host}:9121/ http://{host}:9121/ https://m/{host}/{port} https://m/{host}/{port} {} {}} {javascript:{host} http://m/ {host}}}
     metrics-token {text abc {a b}}

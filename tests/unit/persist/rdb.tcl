@@ -168,6 +168,11 @@ tags {external:skip needs:debug} {
             assert_morethan $uses 30
             r debug reload
             assert_range [r object freq k] [expr {$uses - 2}] $uses
+            r config set maxmemory-policy allkeys-lhd
+            r set l v
+            r restore m 0 [r dump l] freq 9
+            r debug reload
+            assert_equal {1 9} [list [r object freq l] [r object freq m]]
             r config set maxmemory-policy noeviction
         }
     }
