@@ -525,17 +525,27 @@ func (s *sentinelSetOf) settle() error {
 	return nil
 }
 
+// On a busy machine Sentinels may replace the primary once more meanwhile.
 func (s *sentinelSetOf) compare() string {
-	p, err := s.primary(nil)
+	var p *node
+	err := waitFor("the replicas have caught up", 60*time.Second, func() bool {
+		var err error
+		if p, err = s.primary(nil); err != nil {
+			return false
+		}
+		for _, n := range s.servers {
+			if n != p && !caughtUp(n, p) {
+				return false
+			}
+		}
+		return true
+	})
 	if err != nil {
-		return err.Error()
+		return err.Error() + "\n" + s.beliefs()
 	}
 	for _, n := range s.servers {
 		if n == p {
 			continue
-		}
-		if err := waitFor("the replica has caught up", 20*time.Second, func() bool { return caughtUp(n, p) }); err != nil {
-			return n.name + ": " + err.Error()
 		}
 		if differs := sameData(n, p); differs != "" {
 			return differs
