@@ -24,6 +24,7 @@
  * be kept, so the server exits. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@
 #include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
+#include "client/client_output.h"
 #include "client/reply.h"
 #include "client/reply_gate.h"
 #include "command/admission.h"
@@ -66,10 +68,9 @@
 #define SYNC_PERIOD_MS 1000
 #define RETRY_MS       1000
 #define ERROR_LOG_MS   30000
-/* How long an fsync waits while the last one had company: this part of the time that one takes. */
-#define PAUSE_PART     4
-#define PAUSE_LEAST_US 60
-#define PAUSE_MOST_US  1000
+#define INLINE_MOST_US 300 /* a faster fsync is made by the main thread, for a client that is alone */
+#define GATHER_MOST_US 10000
+#define SKIP_MOST      63            /* groups that begin at once after one that had waited in vain */
 #define BUFFER_KEEP    (1024 * 1024) /* a larger buffer is freed after it has been written */
 
 struct aof aof = {.fd = -1};
@@ -101,10 +102,20 @@ static atomic_ullong synced_offset;
 static atomic_ullong written_bytes;
 static atomic_ullong synced_bytes;
 static atomic_uint increment_number; /* changes with aof.fd, before the new file is written */
-static bool crowded;                 /* something was written while an fsync was under way */
-static int64_t last_sync_us;         /* how long one took lately */
+static int64_t last_sync_us;         /* how long one took lately; 0: unknown */
 static atomic_llong sync_us;         /* how long the thread's last fsync took; 0: that has been noted */
 static bool gate_used;               /* replies wait for the disk */
+/* With `always`: the group of clients whose replies wait for the same fsync. The thread waits, before it
+ * begins, for those that are expected. */
+static struct {
+    size_t expected;     /* clients that waited when the last fsync ended */
+    int64_t until_us;    /* the next fsync waits for them until then (monotonicUs) */
+    bool waits;          /* one was submitted that waits */
+    unsigned skip, left; /* how many groups begin at once after one that waited in vain; of these to come */
+    pthread_mutex_t lock;
+    pthread_cond_t complete;
+    bool is_complete;
+} group;
 
 bool aofEnabled(void) {
     return enabled;
@@ -169,15 +180,23 @@ int aofOpenIncrement(struct aofManifest *m) {
 struct syncJob {
     int fd;
     bool close;       /* close the file afterwards: this is its last job */
-    int64_t pause_us; /* to wait first, for more to be written */
+    int64_t until_us; /* to wait first, for the group to be complete, at most until then; 0: not at all */
     unsigned file;    /* increment_number of the fd */
     /* The disk has at least this afterwards: everything up to this offset, and so many bytes. */
     uint64_t offset, bytes;
 };
 
+static void aofAwaitGroup(int64_t until_us) {
+    struct timespec until = {until_us / 1000000, until_us % 1000000 * 1000};
+    pthread_mutex_lock(&group.lock);
+    while (!group.is_complete && pthread_cond_timedwait(&group.complete, &group.lock, &until) == 0) {
+    }
+    pthread_mutex_unlock(&group.lock);
+}
+
 static void aofSyncJob(void *arg) {
     struct syncJob *job = arg;
-    if (job->pause_us) usleep((useconds_t)job->pause_us);
+    if (job->until_us) aofAwaitGroup(job->until_us);
     uint64_t bytes = atomic_load(&written_bytes), offset = atomic_load(&written_offset);
     if (atomic_load(&increment_number) != job->file) { /* they may be bytes of the next file */
         bytes = job->bytes;
@@ -197,12 +216,12 @@ static void aofSyncJob(void *arg) {
     aeWakeup(server_el); /* a client may be waiting for it */
 }
 
-static void aofSyncOnThread(int fd, bool close, int64_t pause_us) {
+static void aofSyncOnThread(int fd, bool close, int64_t until_us) {
     serverAssert(fd >= 0);
     struct syncJob *job = zmalloc(sizeof *job);
     *job = (struct syncJob){.fd = fd,
                             .close = close,
-                            .pause_us = pause_us,
+                            .until_us = until_us,
                             .file = increment_number,
                             .offset = written_offset,
                             .bytes = written_bytes};
@@ -291,23 +310,57 @@ static void aofStartChecking(void) {
     admissionIdle(RULE_AOF_FAILS, false);
 }
 
-static void aofNoteSyncTime(void) {
+/* Returns whether the thread has ended an fsync; the replies that waited for it have not left yet. */
+static bool aofNoteSyncTime(void) {
     int64_t us = atomic_exchange(&sync_us, 0);
-    if (!us) return;
+    if (!us) return false;
     last_sync_us = us;
     latencyAddSampleIfNeeded("aof-fsync-always", us / 1000);
+    group.expected = clientsAwaitReply();
+    group.until_us = monotonicUs() + (us < GATHER_MOST_US ? us : GATHER_MOST_US);
+    if (group.waits) { /* it has waited in vain */
+        if (group.skip < SKIP_MOST) group.skip = 2 * group.skip + 1;
+        group.left = group.skip;
+    }
+    group.waits = false;
+    return true;
 }
 
-/* Returns how long the next fsync waits for more. Clients whose replies leave when an fsync ends come back a
- * moment later, and would wait for the whole next one and the one behind it: half of them take turns with the
- * other half. With a short pause they are in one group again. A client that is alone never waits. */
-static int64_t aofPauseUs(void) {
-    int64_t pause_us = last_sync_us / PAUSE_PART;
-    if (pause_us < PAUSE_LEAST_US) pause_us = PAUSE_LEAST_US;
-    if (pause_us > PAUSE_MOST_US) pause_us = PAUSE_MOST_US;
-    bool pauses = crowded;
-    crowded = false;
-    return pauses ? pause_us : 0;
+/* Returns until when the next fsync waits for more clients; 0: it begins at once. Clients whose replies leave
+ * when an fsync ends come back a moment later, and would wait for the whole next one and the one behind it.
+ */
+static int64_t aofGatherUntil(bool has_ended) {
+    if (!has_ended && clientsAwaitReply() >= group.expected) return 0;
+    if (monotonicUs() >= group.until_us) return 0;
+    if (group.left) {
+        group.left--;
+        return 0;
+    }
+    group.is_complete = false; /* the thread is idle */
+    group.waits = true;
+    return group.until_us;
+}
+
+/* Called while the thread has an fsync to do: it begins if all have come for whom it waits. */
+static void aofCheckGroup(void) {
+    if (!group.waits || clientsAwaitReply() < group.expected || monotonicUs() >= group.until_us) return;
+    group.waits = false;
+    group.skip /= 2;
+    pthread_mutex_lock(&group.lock);
+    group.is_complete = true;
+    pthread_cond_signal(&group.complete);
+    pthread_mutex_unlock(&group.lock);
+}
+
+/* A client that is alone is served faster by an fsync on this thread. Nobody else notices if it hangs: with
+ * `always` no reply would leave meanwhile. */
+static bool aofSyncInline(void) {
+    if (!last_sync_us || last_sync_us >= INLINE_MOST_US || group.expected > 1 || clientsAwaitReply() > 1)
+        return false;
+    int64_t began_us = monotonicUs();
+    aofSyncNow();
+    last_sync_us = monotonicUs() - began_us;
+    return true;
 }
 
 static void aofSyncIfDue(void) {
@@ -316,8 +369,9 @@ static void aofSyncIfDue(void) {
     if (failed) aofStartChecking();
     if (aof.fd < 0) return;
     bool always = aof_fsync == AOF_FSYNC_ALWAYS;
-    if (always) aofNoteSyncTime();
+    bool has_ended = always && aofNoteSyncTime();
     if (failed && always) aofExitUnsynced(failed);
+    if (always && !idle) aofCheckGroup();
     if (sync_requested_size == aof.incr_size && !failed) {
         if (idle) aofNoteAllSynced();
         return;
@@ -326,10 +380,10 @@ static void aofSyncIfDue(void) {
         sync_requested_size = aof.incr_size; /* the last one has had it */
         return;
     }
-    if (!idle) crowded = true;
     if (!idle || aof_fsync == AOF_FSYNC_NO || aofSyncIsSuspended()) return;
+    if (always && aofSyncInline()) return;
     if (always || mstime() - synced_ms >= SYNC_PERIOD_MS) {
-        aofSyncOnThread(aof.fd, false, always ? aofPauseUs() : 0);
+        aofSyncOnThread(aof.fd, false, always ? aofGatherUntil(has_ended) : 0);
         sync_requested_size = aof.incr_size;
         synced_ms = mstime();
     }
@@ -807,12 +861,22 @@ static struct configDirective directives[] = {
                 true, NULL),
 };
 
+static void aofGroupInit(void) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&group.lock, NULL);
+    pthread_cond_init(&group.complete, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 void aofInit(void) {
     static const char *const loadaof_help[] = {
         "LOADAOF", "    Flush and load the append-only file: its data replaces the present data.", NULL};
     static const struct debugSubcommand loadaof = {"loadaof", 0, 0, aofDebugLoadaof, loadaof_help};
     debugRegister(&loadaof);
     aof.buf = sdsempty();
+    aofGroupInit();
     configRegister(directives, sizeof directives / sizeof *directives);
     configOnResetStat(aofResetStat);
     infoRegister("persistence", aofInfo);
