@@ -12,8 +12,9 @@
  * lost if the process ended. On ext4 and XFS a write does not wait for an fsync of the file either (at most
  * 0.4 and 0.3 ms while one hung for 12 s). On Btrfs it does, and the main thread with it.
  *
- * With `always` there is one fsync at a time: the next one begins when it has ended, and is for all that was
- * written meanwhile. So the slower the disk is, the more turns share an fsync.
+ * With `always` there is one fsync at a time: the next one begins when it has ended, or a moment later
+ * (persist/sync_group.h), and is for all that was written meanwhile. So the slower the disk is, the more
+ * turns share an fsync.
  *
  *     turn 1: write    turn 2: write    turn 3: write
  *             fsync ─────────────────────────────────▶ replies of turn 1 leave
@@ -54,6 +55,7 @@
 #include "net/ae.h"
 #include "net/resp.h"
 #include "persist/aof_private.h"
+#include "persist/sync_group.h"
 #include "registry/at_exit.h"
 #include "registry/background.h"
 #include "registry/config.h"
@@ -68,9 +70,6 @@
 #define SYNC_PERIOD_MS 1000
 #define RETRY_MS       1000
 #define ERROR_LOG_MS   30000
-#define INLINE_MOST_US 300 /* a faster fsync is made by the main thread, for a client that is alone */
-#define GATHER_MOST_US 10000
-#define SKIP_MOST      63            /* groups that begin at once after one that had waited in vain */
 #define BUFFER_KEEP    (1024 * 1024) /* a larger buffer is freed after it has been written */
 
 struct aof aof = {.fd = -1};
@@ -102,20 +101,12 @@ static atomic_ullong synced_offset;
 static atomic_ullong written_bytes;
 static atomic_ullong synced_bytes;
 static atomic_uint increment_number; /* changes with aof.fd, before the new file is written */
-static int64_t last_sync_us;         /* how long one took lately; 0: unknown */
 static atomic_llong sync_us;         /* how long the thread's last fsync took; 0: that has been noted */
 static bool gate_used;               /* replies wait for the disk */
-/* With `always`: the group of clients whose replies wait for the same fsync. The thread waits, before it
- * begins, for those that are expected. */
-static struct {
-    size_t expected;     /* clients that waited when the last fsync ended */
-    int64_t until_us;    /* the next fsync waits for them until then (monotonicUs) */
-    bool waits;          /* one was submitted that waits */
-    unsigned skip, left; /* how many groups begin at once after one that waited in vain; of these to come */
-    pthread_mutex_t lock;
-    pthread_cond_t complete;
-    bool is_complete;
-} group;
+static struct syncGroup group;       /* with `always`: for whom the next fsync waits */
+static pthread_mutex_t group_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t group_complete;
+static bool group_is_complete;
 
 bool aofEnabled(void) {
     return enabled;
@@ -186,12 +177,22 @@ struct syncJob {
     uint64_t offset, bytes;
 };
 
+/* The thread's, before an fsync. */
 static void aofAwaitGroup(int64_t until_us) {
     struct timespec until = {until_us / 1000000, until_us % 1000000 * 1000};
-    pthread_mutex_lock(&group.lock);
-    while (!group.is_complete && pthread_cond_timedwait(&group.complete, &group.lock, &until) == 0) {
+    pthread_mutex_lock(&group_lock);
+    while (!group_is_complete && pthread_cond_timedwait(&group_complete, &group_lock, &until) == 0) {
     }
-    pthread_mutex_unlock(&group.lock);
+    group_is_complete = false;
+    pthread_mutex_unlock(&group_lock);
+}
+
+static void aofCheckGroup(void) {
+    if (!group.waits || !syncGroupIsComplete(&group, clientsAwaitReply(), monotonicUs())) return;
+    pthread_mutex_lock(&group_lock);
+    group_is_complete = true;
+    pthread_cond_signal(&group_complete);
+    pthread_mutex_unlock(&group_lock);
 }
 
 static void aofSyncJob(void *arg) {
@@ -314,53 +315,25 @@ static void aofStartChecking(void) {
 static bool aofNoteSyncTime(void) {
     int64_t us = atomic_exchange(&sync_us, 0);
     if (!us) return false;
-    last_sync_us = us;
     latencyAddSampleIfNeeded("aof-fsync-always", us / 1000);
-    group.expected = clientsAwaitReply();
-    group.until_us = monotonicUs() + (us < GATHER_MOST_US ? us : GATHER_MOST_US);
-    if (group.waits) { /* it has waited in vain */
-        if (group.skip < SKIP_MOST) group.skip = 2 * group.skip + 1;
-        group.left = group.skip;
-    }
-    group.waits = false;
+    syncGroupNoteSynced(&group, clientsAwaitReply(), us, monotonicUs());
     return true;
 }
 
-/* Returns until when the next fsync waits for more clients; 0: it begins at once. Clients whose replies leave
- * when an fsync ends come back a moment later, and would wait for the whole next one and the one behind it.
- */
-static int64_t aofGatherUntil(bool has_ended) {
-    if (!has_ended && clientsAwaitReply() >= group.expected) return 0;
-    if (monotonicUs() >= group.until_us) return 0;
-    if (group.left) {
-        group.left--;
-        return 0;
-    }
-    group.is_complete = false; /* the thread is idle */
-    group.waits = true;
-    return group.until_us;
-}
-
-/* Called while the thread has an fsync to do: it begins if all have come for whom it waits. */
-static void aofCheckGroup(void) {
-    if (!group.waits || clientsAwaitReply() < group.expected || monotonicUs() >= group.until_us) return;
-    group.waits = false;
-    group.skip /= 2;
-    pthread_mutex_lock(&group.lock);
-    group.is_complete = true;
-    pthread_cond_signal(&group.complete);
-    pthread_mutex_unlock(&group.lock);
-}
-
-/* A client that is alone is served faster by an fsync on this thread. Nobody else notices if it hangs: with
- * `always` no reply would leave meanwhile. */
-static bool aofSyncInline(void) {
-    if (!last_sync_us || last_sync_us >= INLINE_MOST_US || group.expected > 1 || clientsAwaitReply() > 1)
-        return false;
+/* For a client that is alone. Nobody notices if it hangs: with `always` no reply would leave meanwhile. */
+static void aofSyncInline(void) {
     int64_t began_us = monotonicUs();
     aofSyncNow();
-    last_sync_us = monotonicUs() - began_us;
-    return true;
+    int64_t now_us = monotonicUs();
+    syncGroupNoteSynced(&group, clientsAwaitReply(), now_us - began_us + 1, now_us);
+}
+
+static void aofSyncAlways(bool has_ended) {
+    size_t clients = has_ended ? 0 : clientsAwaitReply(); /* those that waited for it are among them */
+    if (syncGroupIsInline(&group, clients))
+        aofSyncInline();
+    else
+        aofSyncOnThread(aof.fd, false, syncGroupUntil(&group, clients, monotonicUs()));
 }
 
 static void aofSyncIfDue(void) {
@@ -381,12 +354,13 @@ static void aofSyncIfDue(void) {
         return;
     }
     if (!idle || aof_fsync == AOF_FSYNC_NO || aofSyncIsSuspended()) return;
-    if (always && aofSyncInline()) return;
-    if (always || mstime() - synced_ms >= SYNC_PERIOD_MS) {
-        aofSyncOnThread(aof.fd, false, always ? aofGatherUntil(has_ended) : 0);
-        sync_requested_size = aof.incr_size;
-        synced_ms = mstime();
-    }
+    if (!always && mstime() - synced_ms < SYNC_PERIOD_MS) return;
+    if (always)
+        aofSyncAlways(has_ended);
+    else
+        aofSyncOnThread(aof.fd, false, 0);
+    sync_requested_size = aof.incr_size;
+    synced_ms = mstime();
 }
 
 /* Handles a write of `wanted` bytes of which only `done` were written (-1: none, see errno). */
@@ -865,8 +839,7 @@ static void aofGroupInit(void) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&group.lock, NULL);
-    pthread_cond_init(&group.complete, &attributes);
+    pthread_cond_init(&group_complete, &attributes);
     pthread_condattr_destroy(&attributes);
 }
 

@@ -171,6 +171,20 @@ tags {external:skip} {
         }
     }
 
+    test {a cluster can be made before replicas are there, and who asks for keys of slots waits} {
+        start_server {overrides {save {} cluster-enabled yes min-replicas-sync 1 min-replicas-sync-timeout 500}} {
+            assert_equal OK [r cluster set-config-epoch 7]
+            assert_equal OK [r cluster addslotsrange 0 16383]
+            assert_match "*cluster_my_epoch:7*" [r cluster info]
+            foreach ask {{countkeysinslot 0} {getkeysinslot 0 10}} {
+                set d [valkey_deferring_client]
+                $d cluster {*}$ask
+                assert_error "NOTSYNCED *" {$d read}
+                $d close
+            }
+        }
+    }
+
     foreach {kind program} $kinds {
         start_server {overrides {save {} min-replicas-sync 2 min-replicas-sync-timeout 700 repl-diskless-sync-delay 0}} {
             set with_file [list executable $program overrides {save {} appendonly yes appendfsync everysec}]
