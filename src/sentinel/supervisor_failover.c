@@ -102,9 +102,9 @@ static void supervisorFailoverRequestInfo(struct supervisor *s, struct instance 
         instanceSend(s, i, REQ_INFO, 1, (struct str[]){STR("INFO")});
 }
 
-/* Requests the offsets of replicas, and returns whether one that can be reached has not reported its own since
- * the failover began. Clients may know (min-replicas-sync) what only one replica has, and an INFO of before
- * the primary's end does not show which one that is. */
+/* Requests the offsets of replicas, and returns whether one that can be reached has not reported its own
+ * since the failover began. Clients may know (min-replicas-sync) what only one replica has, and an INFO of
+ * before the primary's end does not show which one that is. */
 static bool supervisorFailoverAwaitsOffsets(struct supervisor *s, struct instance *primary) {
     const struct instances *replicas = &primary->p.replicas;
     bool awaits = false;
