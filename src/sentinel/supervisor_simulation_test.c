@@ -368,8 +368,8 @@ static void unsuitableReplicasAreNotChosen(void **state) {
     sentinelSimDestroy(s);
 }
 
-/* Of two replicas the one that has more is promoted, although INFO of before the primary's end, which came at
- * different times, may say otherwise. */
+/* The replica that has more is promoted, although INFO of before the primary's end, which came at different
+ * times, may say otherwise. */
 static void theReplicaThatHasMoreIsPromoted(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
