@@ -525,31 +525,29 @@ func (s *sentinelSetOf) settle() error {
 	return nil
 }
 
-// On a busy machine Sentinels may replace the primary once more meanwhile.
+// compare asks for the primary each time: on a busy machine Sentinels may replace it once more meanwhile.
 func (s *sentinelSetOf) compare() string {
-	var p *node
-	err := waitFor("the replicas have caught up", 60*time.Second, func() bool {
-		var err error
-		if p, err = s.primary(nil); err != nil {
+	differs := ""
+	err := waitFor("the replicas have what their primary has", 60*time.Second, func() bool {
+		p, err := s.primary(nil)
+		if err != nil {
 			return false
 		}
 		for _, n := range s.servers {
-			if n != p && !caughtUp(n, p) {
+			if n == p {
+				continue
+			}
+			if !caughtUp(n, p) {
+				return false
+			}
+			if differs = sameData(n, p); differs != "" {
 				return false
 			}
 		}
 		return true
 	})
 	if err != nil {
-		return err.Error() + "\n" + s.beliefs()
-	}
-	for _, n := range s.servers {
-		if n == p {
-			continue
-		}
-		if differs := sameData(n, p); differs != "" {
-			return differs
-		}
+		return err.Error() + "\n" + differs + "\n" + s.beliefs()
 	}
 	return ""
 }
