@@ -380,6 +380,10 @@ bool clientsHavePriorityOutput(void) {
     return false;
 }
 
+size_t clientsAwaitReply(void) {
+    return writing.length + replyGateHeldCount();
+}
+
 /* Called when a hold has opened: what it held may be sent. */
 static void clientOutputOnOpened(struct client *c) {
     clientOutputDropSent(c, 0);

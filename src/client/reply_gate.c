@@ -88,8 +88,12 @@ bool replyGateSourceIsOpen(enum replyGateSource source) {
     return made[source] <= covered[source];
 }
 
+size_t replyGateHeldCount(void) {
+    return closed[WAIT_FOR_ALL].length + closed[WAIT_FOR_DISK].length;
+}
+
 bool replyGateIsOpen(void) {
-    return !closed[WAIT_FOR_ALL].length && !closed[WAIT_FOR_DISK].length && replyGateIsCovered(made, covered);
+    return !replyGateHeldCount() && replyGateIsCovered(made, covered);
 }
 
 static void replyGateClose(struct replyHold *h, const uint64_t wanted[GATE_SOURCES]) {

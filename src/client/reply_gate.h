@@ -60,6 +60,7 @@ static inline bool replyGateIsActive(void) {
 void replyGateUpdate(void (*opened)(struct client *c));
 /* Whether all was covered at the last update, and nothing has waited since. */
 bool replyGateIsOpen(void);
+size_t replyGateHeldCount(void); /* closed holds: a client has one for each turn of output that waits */
 bool replyGateSourceIsOpen(enum replyGateSource source); /* likewise, for one source */
 /* Decides about the output that the client was given since the last call. */
 void replyGateHold(struct client *c);

@@ -2,12 +2,15 @@
 /* held_clients.c - see held_clients.h. The rule of admission is idle while nothing is held back. */
 #include "command/held_clients.h"
 
+#include <string.h>
+
 #include "client/client.h"
 #include "client/client_output.h"
 #include "client/reply_gate.h"
 #include "command/admission.h"
 #include "command/command.h"
 #include "command/turn.h"
+#include "commands/cmd_cluster.h"
 #include "commands/cmd_pubsub.h"
 #include "commands/cmd_replication.h"
 #include "commands/cmd_server.h"
@@ -22,6 +25,9 @@ static bool heldClientsTellsNothing(const struct serverCommand *cmd) {
     static commandProc *const procs[] = {infoCommand,  roleCommand,     configGetCommand, configSetCommand,
                                          psyncCommand, replconfCommand, syncCommand,      publishCommand};
     if (cmd->spec->acl & ACL_CONNECTION) return true;
+    if (cmd->spec->proc == clusterCommand)
+        return strcmp(cmd->fullname, "cluster|getkeysinslot") &&
+               strcmp(cmd->fullname, "cluster|countkeysinslot");
     for (size_t i = 0; i < sizeof procs / sizeof *procs; i++)
         if (cmd->spec->proc == procs[i]) return true;
     return false;

@@ -8,7 +8,7 @@
  *
  * Monitoring, Sentinels and replicas that connect must get their answers while no replica acknowledges
  * anything. A connection that has only sent commands whose replies tell nothing about the data (PING, INFO,
- * ROLE, CONFIG, PSYNC ...) does not wait for replicas. It does wait for the disk. */
+ * ROLE, CONFIG, PSYNC, CLUSTER ...) does not wait for replicas. It does wait for the disk. */
 #pragma once
 
 void heldClientsInit(void);

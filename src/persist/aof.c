@@ -12,8 +12,9 @@
  * lost if the process ended. On ext4 and XFS a write does not wait for an fsync of the file either (at most
  * 0.4 and 0.3 ms while one hung for 12 s). On Btrfs it does, and the main thread with it.
  *
- * With `always` there is one fsync at a time: the next one begins when it has ended, and is for all that was
- * written meanwhile. So the slower the disk is, the more turns share an fsync.
+ * With `always` there is one fsync at a time: the next one begins when it has ended, or a moment later
+ * (persist/sync_group.h), and is for all that was written meanwhile. So the slower the disk is, the more
+ * turns share an fsync.
  *
  *     turn 1: write    turn 2: write    turn 3: write
  *             fsync ─────────────────────────────────▶ replies of turn 1 leave
@@ -24,6 +25,7 @@
  * be kept, so the server exits. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,7 @@
 #include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
+#include "client/client_output.h"
 #include "client/reply.h"
 #include "client/reply_gate.h"
 #include "command/admission.h"
@@ -52,6 +55,7 @@
 #include "net/ae.h"
 #include "net/resp.h"
 #include "persist/aof_private.h"
+#include "persist/sync_group.h"
 #include "registry/at_exit.h"
 #include "registry/background.h"
 #include "registry/config.h"
@@ -66,10 +70,6 @@
 #define SYNC_PERIOD_MS 1000
 #define RETRY_MS       1000
 #define ERROR_LOG_MS   30000
-/* How long an fsync waits while the last one had company: this part of the time that one takes. */
-#define PAUSE_PART     4
-#define PAUSE_LEAST_US 60
-#define PAUSE_MOST_US  1000
 #define BUFFER_KEEP    (1024 * 1024) /* a larger buffer is freed after it has been written */
 
 struct aof aof = {.fd = -1};
@@ -101,10 +101,12 @@ static atomic_ullong synced_offset;
 static atomic_ullong written_bytes;
 static atomic_ullong synced_bytes;
 static atomic_uint increment_number; /* changes with aof.fd, before the new file is written */
-static bool crowded;                 /* something was written while an fsync was under way */
-static int64_t last_sync_us;         /* how long one took lately */
 static atomic_llong sync_us;         /* how long the thread's last fsync took; 0: that has been noted */
 static bool gate_used;               /* replies wait for the disk */
+static struct syncGroup group;       /* with `always`: for whom the next fsync waits */
+static pthread_mutex_t group_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t group_complete;
+static bool group_is_complete;
 
 bool aofEnabled(void) {
     return enabled;
@@ -169,15 +171,33 @@ int aofOpenIncrement(struct aofManifest *m) {
 struct syncJob {
     int fd;
     bool close;       /* close the file afterwards: this is its last job */
-    int64_t pause_us; /* to wait first, for more to be written */
+    int64_t until_us; /* to wait first, for the group to be complete, at most until then; 0: not at all */
     unsigned file;    /* increment_number of the fd */
     /* The disk has at least this afterwards: everything up to this offset, and so many bytes. */
     uint64_t offset, bytes;
 };
 
+/* The thread's, before an fsync. */
+static void aofAwaitGroup(int64_t until_us) {
+    struct timespec until = {until_us / 1000000, until_us % 1000000 * 1000};
+    pthread_mutex_lock(&group_lock);
+    while (!group_is_complete && pthread_cond_timedwait(&group_complete, &group_lock, &until) == 0) {
+    }
+    group_is_complete = false;
+    pthread_mutex_unlock(&group_lock);
+}
+
+static void aofCheckGroup(void) {
+    if (!group.waits || !syncGroupIsComplete(&group, clientsAwaitReply(), monotonicUs())) return;
+    pthread_mutex_lock(&group_lock);
+    group_is_complete = true;
+    pthread_cond_signal(&group_complete);
+    pthread_mutex_unlock(&group_lock);
+}
+
 static void aofSyncJob(void *arg) {
     struct syncJob *job = arg;
-    if (job->pause_us) usleep((useconds_t)job->pause_us);
+    if (job->until_us) aofAwaitGroup(job->until_us);
     uint64_t bytes = atomic_load(&written_bytes), offset = atomic_load(&written_offset);
     if (atomic_load(&increment_number) != job->file) { /* they may be bytes of the next file */
         bytes = job->bytes;
@@ -197,12 +217,12 @@ static void aofSyncJob(void *arg) {
     aeWakeup(server_el); /* a client may be waiting for it */
 }
 
-static void aofSyncOnThread(int fd, bool close, int64_t pause_us) {
+static void aofSyncOnThread(int fd, bool close, int64_t until_us) {
     serverAssert(fd >= 0);
     struct syncJob *job = zmalloc(sizeof *job);
     *job = (struct syncJob){.fd = fd,
                             .close = close,
-                            .pause_us = pause_us,
+                            .until_us = until_us,
                             .file = increment_number,
                             .offset = written_offset,
                             .bytes = written_bytes};
@@ -291,23 +311,29 @@ static void aofStartChecking(void) {
     admissionIdle(RULE_AOF_FAILS, false);
 }
 
-static void aofNoteSyncTime(void) {
+/* Returns whether the thread has ended an fsync; the replies that waited for it have not left yet. */
+static bool aofNoteSyncTime(void) {
     int64_t us = atomic_exchange(&sync_us, 0);
-    if (!us) return;
-    last_sync_us = us;
+    if (!us) return false;
     latencyAddSampleIfNeeded("aof-fsync-always", us / 1000);
+    syncGroupNoteSynced(&group, clientsAwaitReply(), us, monotonicUs());
+    return true;
 }
 
-/* Returns how long the next fsync waits for more. Clients whose replies leave when an fsync ends come back a
- * moment later, and would wait for the whole next one and the one behind it: half of them take turns with the
- * other half. With a short pause they are in one group again. A client that is alone never waits. */
-static int64_t aofPauseUs(void) {
-    int64_t pause_us = last_sync_us / PAUSE_PART;
-    if (pause_us < PAUSE_LEAST_US) pause_us = PAUSE_LEAST_US;
-    if (pause_us > PAUSE_MOST_US) pause_us = PAUSE_MOST_US;
-    bool pauses = crowded;
-    crowded = false;
-    return pauses ? pause_us : 0;
+/* For a client that is alone. Nobody notices if it hangs: with `always` no reply would leave meanwhile. */
+static void aofSyncInline(void) {
+    int64_t began_us = monotonicUs();
+    aofSyncNow();
+    int64_t now_us = monotonicUs();
+    syncGroupNoteSynced(&group, clientsAwaitReply(), now_us - began_us + 1, now_us);
+}
+
+static void aofSyncAlways(bool has_ended) {
+    size_t clients = has_ended ? 0 : clientsAwaitReply(); /* those that waited for it are among them */
+    if (syncGroupIsInline(&group, clients))
+        aofSyncInline();
+    else
+        aofSyncOnThread(aof.fd, false, syncGroupUntil(&group, clients, monotonicUs()));
 }
 
 static void aofSyncIfDue(void) {
@@ -316,8 +342,9 @@ static void aofSyncIfDue(void) {
     if (failed) aofStartChecking();
     if (aof.fd < 0) return;
     bool always = aof_fsync == AOF_FSYNC_ALWAYS;
-    if (always) aofNoteSyncTime();
+    bool has_ended = always && aofNoteSyncTime();
     if (failed && always) aofExitUnsynced(failed);
+    if (always && !idle) aofCheckGroup();
     if (sync_requested_size == aof.incr_size && !failed) {
         if (idle) aofNoteAllSynced();
         return;
@@ -326,13 +353,14 @@ static void aofSyncIfDue(void) {
         sync_requested_size = aof.incr_size; /* the last one has had it */
         return;
     }
-    if (!idle) crowded = true;
     if (!idle || aof_fsync == AOF_FSYNC_NO || aofSyncIsSuspended()) return;
-    if (always || mstime() - synced_ms >= SYNC_PERIOD_MS) {
-        aofSyncOnThread(aof.fd, false, always ? aofPauseUs() : 0);
-        sync_requested_size = aof.incr_size;
-        synced_ms = mstime();
-    }
+    if (!always && mstime() - synced_ms < SYNC_PERIOD_MS) return;
+    if (always)
+        aofSyncAlways(has_ended);
+    else
+        aofSyncOnThread(aof.fd, false, 0);
+    sync_requested_size = aof.incr_size;
+    synced_ms = mstime();
 }
 
 /* Handles a write of `wanted` bytes of which only `done` were written (-1: none, see errno). */
@@ -807,12 +835,21 @@ static struct configDirective directives[] = {
                 true, NULL),
 };
 
+static void aofGroupInit(void) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&group_complete, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 void aofInit(void) {
     static const char *const loadaof_help[] = {
         "LOADAOF", "    Flush and load the append-only file: its data replaces the present data.", NULL};
     static const struct debugSubcommand loadaof = {"loadaof", 0, 0, aofDebugLoadaof, loadaof_help};
     debugRegister(&loadaof);
     aof.buf = sdsempty();
+    aofGroupInit();
     configRegister(directives, sizeof directives / sizeof *directives);
     configOnResetStat(aofResetStat);
     infoRegister("persistence", aofInfo);

@@ -108,6 +108,7 @@ struct primaryState {
     int renamed_count;
     enum sentinelFailoverState failover_state;
     int64_t failover_state_ms;        /* start of that state */
+    int64_t failover_begun_ms;        /* by this Sentinel */
     int64_t failover_start_ms;        /* last attempt, of this Sentinel or of the one that it voted for */
     int64_t failover_delay_logged_ms; /* the start whose delay has been logged */
     uint64_t failover_epoch;

@@ -160,6 +160,7 @@ static void supervisorClampInstanceTimes(struct supervisor *s, struct instance *
     } else {
         supervisorClampTime(s, &i->p.failover_state_ms);
         supervisorClampTime(s, &i->p.failover_start_ms);
+        supervisorClampTime(s, &i->p.failover_begun_ms);
     }
 }
 

@@ -34,6 +34,7 @@
         * primary while that was up */
 #define COORDINATED_MIN_MS 1000
 #define HAND_OVER_MS       10000 /* if it is optional; at most half of failover-timeout */
+#define OFFSETS_WAIT_MS    1000  /* how long a failover waits for INFO of all replicas */
 #define INFO_URGENT_MS     100   /* interval of INFO while the failover waits for what it reports */
 
 #define FLAGS_OF_FAILOVER ((unsigned)(FLAG_FAILOVER_IN_PROGRESS | FLAG_FORCE_FAILOVER | FLAG_COORDINATED))
@@ -101,6 +102,22 @@ static void supervisorFailoverRequestInfo(struct supervisor *s, struct instance 
         instanceSend(s, i, REQ_INFO, 1, (struct str[]){STR("INFO")});
 }
 
+/* Requests the offsets of replicas, and returns whether one that can be reached has not reported its own
+ * since the failover began. Clients may know (min-replicas-sync) what only one replica has, and an INFO of
+ * before the primary's end does not show which one that is. */
+static bool supervisorFailoverAwaitsOffsets(struct supervisor *s, struct instance *primary) {
+    const struct instances *replicas = &primary->p.replicas;
+    bool awaits = false;
+    for (int i = 0; i < replicas->count; i++) {
+        struct instance *r = replicas->items[i];
+        bool reported = r->info_ms > primary->p.failover_begun_ms;
+        if (reported || r->flags & FLAG_S_DOWN || r->r.priority == 0) continue;
+        supervisorFailoverRequestInfo(s, r);
+        awaits |= supervisorFailoverIsReachable(r);
+    }
+    return awaits;
+}
+
 /* Makes the primary hand over to the promoted replica within that time. */
 static void supervisorFailoverSendFailover(struct supervisor *s, struct instance *primary,
                                            int64_t within_ms) {
@@ -143,6 +160,7 @@ static void failoverStart(struct supervisor *s, struct instance *primary) {
     supervisorFailoverSetState(s, primary, FAILOVER_WAIT_START);
     primary->flags |= FLAG_FAILOVER_IN_PROGRESS;
     p->handing_over = false;
+    p->failover_begun_ms = s->now_ms;
     p->failover_epoch = ++s->current_epoch;
     p->failover_start_ms = failoverStartTime(s);
     supervisorEventText(s, EVENT_WARNING, "+new-epoch", primary, "%llu",
@@ -246,6 +264,7 @@ static void failoverFollowEpoch(struct supervisor *s, struct instance *primary) 
 static void supervisorFailoverWaitStart(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     char winner[RUN_ID_LEN + 1];
+    supervisorFailoverAwaitsOffsets(s, primary); /* requests them early */
     bool elected = voteFindWinner(s, primary, p->failover_epoch, winner) && strcmp(winner, s->my_id) == 0;
     if (!elected && !(primary->flags & FLAG_FORCE_FAILOVER)) {
         failoverFollowEpoch(s, primary);
@@ -261,6 +280,9 @@ static void supervisorFailoverWaitStart(struct supervisor *s, struct instance *p
 }
 
 static void supervisorFailoverSelectReplica(struct supervisor *s, struct instance *primary) {
+    if (!primary->p.handing_over && supervisorFailoverTimeInState(s, primary) < OFFSETS_WAIT_MS &&
+        supervisorFailoverAwaitsOffsets(s, primary))
+        return;
     struct instance *replica = failoverSelectReplica(s, primary);
     if (!replica) {
         supervisorFailoverAbortWith(s, primary, "-failover-abort-no-good-slave");

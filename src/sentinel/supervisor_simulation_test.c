@@ -368,6 +368,30 @@ static void unsuitableReplicasAreNotChosen(void **state) {
     sentinelSimDestroy(s);
 }
 
+/* The replica that has more is promoted, although INFO of before the primary's end, which came at different
+ * times, may say otherwise. */
+static void theReplicaThatHasMoreIsPromoted(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct sentinelSimOptions o = usual;
+        o.seed = seed;
+        o.down_after_ms = seed % 2 ? 300 : 1000;
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
+        int less = 1 + (int)(seed / 2 % 2), more = 3 - less;
+        sentinelSimSetBehind(s, sentinelSimServer(s, less), 14);
+        sentinelSimKill(s, sentinelSimServer(s, less)); /* so that its INFO comes at other times */
+        sentinelSimRun(s, 500 + (int64_t)(seed * 104729 % 9000));
+        sentinelSimRestart(s, sentinelSimServer(s, less));
+        sentinelSimRun(s, 11000 + (int64_t)(seed * 7919 % 10000));
+        sentinelSimKill(s, sentinelSimServer(s, 0));
+        if (untilEvent(s, "+promoted-slave", 20000) < 0)
+            fail_msg("seed %llu: none is promoted", (unsigned long long)seed);
+        if (!sentinelSimIsPrimary(s, sentinelSimServer(s, more)))
+            fail_msg("seed %llu: the replica that has less is promoted", (unsigned long long)seed);
+        sentinelSimDestroy(s);
+    }
+}
+
 /* ---- After the promotion ---- */
 
 static void onlySoManyAreReconfiguredAtATime(void **state) {
@@ -1023,6 +1047,7 @@ int main(void) {
         cmocka_unit_test(theReplicaWithTheBestPriorityIsChosen),
         cmocka_unit_test(theReplicaWithMostDataIsChosen),
         cmocka_unit_test(unsuitableReplicasAreNotChosen),
+        cmocka_unit_test(theReplicaThatHasMoreIsPromoted),
         cmocka_unit_test(onlySoManyAreReconfiguredAtATime),
         cmocka_unit_test(theFailoverEndsWithoutSlowReplicas),
         cmocka_unit_test(aReplicaThatReceivesNothingIsSkipped),

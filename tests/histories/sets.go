@@ -525,21 +525,29 @@ func (s *sentinelSetOf) settle() error {
 	return nil
 }
 
+// compare asks for the primary each time: on a busy machine Sentinels may replace it once more meanwhile.
 func (s *sentinelSetOf) compare() string {
-	p, err := s.primary(nil)
+	differs := ""
+	err := waitFor("the replicas have what their primary has", 60*time.Second, func() bool {
+		p, err := s.primary(nil)
+		if err != nil {
+			return false
+		}
+		for _, n := range s.servers {
+			if n == p {
+				continue
+			}
+			if !caughtUp(n, p) {
+				return false
+			}
+			if differs = sameData(n, p); differs != "" {
+				return false
+			}
+		}
+		return true
+	})
 	if err != nil {
-		return err.Error()
-	}
-	for _, n := range s.servers {
-		if n == p {
-			continue
-		}
-		if err := waitFor("the replica has caught up", 20*time.Second, func() bool { return caughtUp(n, p) }); err != nil {
-			return n.name + ": " + err.Error()
-		}
-		if differs := sameData(n, p); differs != "" {
-			return differs
-		}
+		return err.Error() + "\n" + differs + "\n" + s.beliefs()
 	}
 	return ""
 }

@@ -229,6 +229,9 @@ void sentinelSimSetPriority(struct sentinelSim *s, int server, int priority) {
 void sentinelSimSetNeverSyncs(struct sentinelSim *s, int server, bool never) {
     s->process[server].never_syncs = never;
 }
+void sentinelSimSetBehind(struct sentinelSim *s, int server, uint64_t bytes) {
+    s->process[server].behind = bytes;
+}
 void sentinelSimSetFailoverCommand(struct sentinelSim *s, int server, enum sentinelSimFailoverMode how) {
     s->process[server].failover = how;
 }

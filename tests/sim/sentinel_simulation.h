@@ -62,6 +62,8 @@ void sentinelSimReplicaOf(struct sentinelSim *s, int server, int of);
 void sentinelSimSetPriority(struct sentinelSim *s, int server, int priority);
 /* From now on the server never gets in sync with a new primary. */
 void sentinelSimSetNeverSyncs(struct sentinelSim *s, int server, bool never);
+/* From now on the server has so many bytes less than its primary. */
+void sentinelSimSetBehind(struct sentinelSim *s, int server, uint64_t bytes);
 void sentinelSimSetFailoverCommand(struct sentinelSim *s, int server, enum sentinelSimFailoverMode how);
 
 struct supervisor *sentinelSimSupervisor(struct sentinelSim *s, int sentinel); /* NULL: dead */

@@ -66,6 +66,7 @@ struct sentinelSimProcess {
     int64_t loading_until_ms, loading_ms;
     int priority;
     bool never_syncs;
+    uint64_t behind; /* its offset stays so much less than its primary's */
     enum sentinelSimFailoverMode failover;
     int failover_to;
     int64_t failover_until_ms; /* 0: no failover in progress */

@@ -39,7 +39,8 @@ void sentinelSimServerTick(struct sentinelSimProcess *p) {
     if (p->following < 0) {
         if (!p->failover_until_ms) p->offset += WRITES_PER_TICK;
     } else if (sentinelSimInSync(p)) {
-        p->offset = s->process[p->following].offset;
+        uint64_t end = s->process[p->following].offset;
+        if (end > p->offset + p->behind) p->offset = end - p->behind;
         p->link_lost_ms = 0;
     } else if (!p->link_lost_ms) {
         p->link_lost_ms = s->now_ms;

@@ -2,6 +2,13 @@
 # on. The fsync is made to hang by tests/support/faults.c.
 source $::support/faults.tcl
 
+# After a slow fsync a thread makes the next one; after a fast one the server itself does, for a client that is alone.
+proc fsync_by_thread {level} {
+    faults fdatasync -20 0 1 incr.aof
+    r $level set warm 1
+    faults
+}
+
 # What has come on the connection so far.
 proc bytes_of {client} {
     set f [$client channel]
@@ -38,6 +45,7 @@ tags {aof external:skip valgrind:skip} {
                     $reader get k
                     assert_equal 0 [$reader read]
                 }
+                fsync_by_thread 0
                 faults fdatasync -1500 0 1 incr.aof
                 set started [clock milliseconds]
                 $writer set k 1
@@ -86,6 +94,7 @@ tags {aof external:skip valgrind:skip} {
                 set d [valkey_deferring_client]
                 $d client id
                 set id [$d read]
+                fsync_by_thread 0
                 faults fdatasync -800 0 1 incr.aof
                 $d set k killed
                 wait_for_condition 100 5 {[faults_seen] == 1} else { fail "no fsync" }
@@ -93,6 +102,7 @@ tags {aof external:skip valgrind:skip} {
                 assert_error "*" {$d read}
                 $d close
                 set d [valkey_deferring_client]
+                fsync_by_thread 0
                 faults fdatasync -800 0 1 incr.aof
                 $d set k everysec
                 wait_for_condition 100 5 {[faults_seen] == 1} else { fail "no fsync" }
@@ -133,6 +143,7 @@ tags {aof external:skip valgrind:skip} {
     test {a kill while an fsync hangs loses nothing that was answered} {
         start_server [list executable $program overrides {appendonly yes appendfsync always save {}}] {
             for {set i 0} {$i < 50} {incr i} { r rpush l $i }
+            fsync_by_thread 0
             faults fdatasync -600000 0 1000000 incr.aof
             set d [valkey_deferring_client]
             $d rpush l unknown
@@ -152,6 +163,7 @@ tags {aof external:skip valgrind:skip} {
             set d [valkey_deferring_client]
             set rewriter [valkey_deferring_client]
             # Of the file so far, of that once more when it is closed, of the next one.
+            fsync_by_thread 0
             faults fdatasync -500 0 3 incr.aof
             set started [clock milliseconds]
             $d set k 1
@@ -179,6 +191,7 @@ tags {aof external:skip valgrind:skip} {
                 wait_for_condition 200 50 {[s master_link_status] eq "up"} else { fail "no link" }
                 r -1 set k 1
                 wait_for_condition 100 20 {[r get k] == 1} else { fail "it does not arrive" }
+                fsync_by_thread -1
                 faults fdatasync -1200 0 1 incr.aof
                 set d [valkey_deferring_client -1]
                 $d set k 2
