@@ -44,13 +44,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONTROL_FD   900 /* beyond what the server opens; its children close what is below */
-#define FDS          900
-#define NO_DEADLINE  UINT64_MAX
-#define DRIVER       (-1)
-#define REAL_BASE_S  1800000000
-#define MONO_BASE_S  1000
-#define EXPORT       __attribute__((visibility("default")))
+#define CONTROL_FD  900 /* beyond what the server opens; its children close what is below */
+#define FDS         900
+#define NO_DEADLINE UINT64_MAX
+#define DRIVER      (-1)
+#define REAL_BASE_S 1800000000
+#define MONO_BASE_S 1000
+#define EXPORT      __attribute__((visibility("default")))
 
 static struct machine *m; /* NULL: everything is real */
 static char folder[4096]; /* the data's */
@@ -74,7 +74,7 @@ static FILE *(*realFopen)(const char *, const char *);
 
 /* ---- System calls ---- */
 
-static long raw(long n, long a, long b, long c, long d, long e, long f) {
+static long machineCall(long n, long a, long b, long c, long d, long e, long f) {
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
     register long r9 __asm__("r9") = f;
@@ -86,19 +86,19 @@ static long raw(long n, long a, long b, long c, long d, long e, long f) {
     return ret;
 }
 
-static long checked(long ret) {
+static long machineResult(long ret) {
     if (ret >= 0 || ret < -4095) return ret;
     errno = (int)-ret;
     return -1;
 }
 
-#define RAW0(n)             raw(n, 0, 0, 0, 0, 0, 0)
-#define RAW1(n, a)          raw(n, (long)(a), 0, 0, 0, 0, 0)
-#define RAW2(n, a, b)       raw(n, (long)(a), (long)(b), 0, 0, 0, 0)
-#define RAW3(n, a, b, c)    raw(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define RAW4(n, a, b, c, d) raw(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define RAW0(n)             machineCall(n, 0, 0, 0, 0, 0, 0)
+#define RAW1(n, a)          machineCall(n, (long)(a), 0, 0, 0, 0, 0)
+#define RAW2(n, a, b)       machineCall(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define RAW3(n, a, b, c)    machineCall(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define RAW4(n, a, b, c, d) machineCall(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
-static void die(const char *why) {
+static void machineDie(const char *why) {
     RAW3(SYS_write, 2, why, strlen(why));
     RAW1(SYS_exit_group, 99);
     __builtin_unreachable();
@@ -117,20 +117,20 @@ static uint64_t randomUpTo(uint64_t n) {
     return n ? randomNext() % n : 0;
 }
 
-static bool chance(uint64_t parts, uint64_t of) {
+static bool randomChance(uint64_t parts, uint64_t of) {
     return parts && randomUpTo(of) < parts;
 }
 
-static void mix(uint64_t v) {
+static void traceMix(uint64_t v) {
     m->hash = (m->hash ^ v) * 0x100000001b3;
     m->hash ^= m->hash >> 29;
 }
 
-static void trace(const char *name, int64_t result) {
-    for (const char *p = name; *p; p++) mix((uint64_t)*p);
-    mix((uint64_t)result);
-    mix((uint64_t)me);
-    mix(m->now_us);
+static void traceCall(const char *name, int64_t result) {
+    for (const char *p = name; *p; p++) traceMix((uint64_t)*p);
+    traceMix((uint64_t)result);
+    traceMix((uint64_t)me);
+    traceMix(m->now_us);
     if (trace_fd < 0) return;
     char line[160];
     int n = snprintf(line, sizeof line, "%llu %llu us slot %d %s %lld\n", (unsigned long long)m->calls,
@@ -142,14 +142,15 @@ static void trace(const char *name, int64_t result) {
 
 static void waitForTurn(int slot) {
     uint32_t *turn = (uint32_t *)&m->slots[slot].turn;
-    while (!__atomic_load_n(turn, __ATOMIC_ACQUIRE)) raw(SYS_futex, (long)turn, FUTEX_WAIT, 0, 0, 0, 0);
+    while (!__atomic_load_n(turn, __ATOMIC_ACQUIRE))
+        machineCall(SYS_futex, (long)turn, FUTEX_WAIT, 0, 0, 0, 0);
     __atomic_store_n(turn, 0, __ATOMIC_RELEASE);
 }
 
 static void giveTurn(int slot) {
     uint32_t *turn = (uint32_t *)&m->slots[slot].turn;
     __atomic_store_n(turn, 1, __ATOMIC_RELEASE);
-    raw(SYS_futex, (long)turn, FUTEX_WAKE, 1, 0, 0, 0);
+    machineCall(SYS_futex, (long)turn, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
 /* The driver plays its step. It never answers after REASON_KILL and REASON_STUCK, but kills us. */
@@ -158,7 +159,7 @@ static void callDriver(uint64_t reason) {
     m->reason = reason;
     m->driver_sent = 0;
     if (RAW3(SYS_write, CONTROL_FD, &byte, 1) != 1 || RAW3(SYS_read, CONTROL_FD, &byte, 1) != 1)
-        die("the driver has gone\n");
+        machineDie("the driver has gone\n");
     if (m->driver_sent) m->activity++;
     m->driver_seen = m->activity;
 }
@@ -191,7 +192,7 @@ static int pickNext(void) {
 }
 
 /* Gives the turn to whom the seed chooses, and returns when this thread has it again. */
-static void reschedule(void) {
+static void turnPass(void) {
     int next;
     while ((next = pickNext()) == DRIVER) callDriver(REASON_STEP);
     if (next != me) {
@@ -208,29 +209,29 @@ static void reschedule(void) {
 }
 
 /* Before each replaced call: time passes, the machine may be stopped here, or another thread runs. */
-static bool enter(void) {
+static bool machineEnter(void) {
     if (!m || me < 0) return false;
     m->now_us++;
     if (++m->calls == m->kill_at) callDriver(REASON_KILL);
-    if (chance(m->yield_permille, 1000)) reschedule();
+    if (randomChance(m->yield_permille, 1000)) turnPass();
     return true;
 }
 
 /* Waits in this state until somebody sets READY, or until the deadline. */
-static bool block(enum slotState state, uint64_t address, uint64_t deadline) {
+static bool turnBlock(enum slotState state, uint64_t address, uint64_t deadline) {
     struct slot *s = &m->slots[me];
     s->state = state;
     s->address = address;
     s->deadline = deadline;
     s->seen = m->activity;
-    do reschedule();
+    do turnPass();
     while (s->state == SLOT_MUTEX || s->state == SLOT_JOIN); /* a signal interrupted it */
     bool timed_out = s->state == state;
     s->state = SLOT_READY;
     return timed_out;
 }
 
-static void wake(enum slotState state, uint64_t address) {
+static void turnWake(enum slotState state, uint64_t address) {
     for (int i = 0; i < SLOTS; i++) {
         struct slot *s = &m->slots[i];
         bool here = state == SLOT_JOIN || s->process == m->slots[me].process;
@@ -244,7 +245,7 @@ static int newSlot(void) {
         m->slots[i] = (struct slot){.state = SLOT_READY};
         return i;
     }
-    die("too many threads\n");
+    machineDie("too many threads\n");
     return -1;
 }
 
@@ -256,14 +257,14 @@ static void timeOf(struct timespec *t, uint64_t base_s) {
 }
 
 EXPORT int clock_gettime(clockid_t id, struct timespec *t) {
-    if (!m) return (int)checked(RAW2(SYS_clock_gettime, id, t));
+    if (!m) return (int)machineResult(RAW2(SYS_clock_gettime, id, t));
     m->now_us++;
     timeOf(t, id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE ? REAL_BASE_S : MONO_BASE_S);
     return 0;
 }
 
 EXPORT int gettimeofday(struct timeval *restrict t, void *restrict zone) {
-    if (!m) return (int)checked(RAW2(SYS_gettimeofday, t, zone));
+    if (!m) return (int)machineResult(RAW2(SYS_gettimeofday, t, zone));
     m->now_us++;
     t->tv_sec = REAL_BASE_S + (time_t)(m->now_us / 1000000);
     t->tv_usec = (suseconds_t)(m->now_us % 1000000);
@@ -278,18 +279,18 @@ EXPORT time_t time(time_t *t) {
 }
 
 static void sleepFor(uint64_t us) {
-    trace("sleep", (int64_t)us);
-    block(SLOT_SLEEPING, 0, m->now_us + us);
+    traceCall("sleep", (int64_t)us);
+    turnBlock(SLOT_SLEEPING, 0, m->now_us + us);
 }
 
 EXPORT int usleep(useconds_t us) {
-    if (enter()) sleepFor(us);
+    if (machineEnter()) sleepFor(us);
     return 0;
 }
 
 EXPORT int nanosleep(const struct timespec *t, struct timespec *rest) {
     (void)rest;
-    if (enter()) sleepFor((uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_nsec / 1000);
+    if (machineEnter()) sleepFor((uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_nsec / 1000);
     return 0;
 }
 
@@ -307,8 +308,8 @@ static void *threadMain(void *arg) {
     starts[me].fn(starts[me].arg);
     /* The rest of its end happens within pthread_join, while the other thread has the turn. */
     m->slots[me].state = SLOT_EXITED;
-    wake(SLOT_JOIN, (uint64_t)me);
-    trace("thread end", 0);
+    turnWake(SLOT_JOIN, (uint64_t)me);
+    traceCall("thread end", 0);
     int next;
     while ((next = pickNext()) == DRIVER) callDriver(REASON_STEP);
     giveTurn(next);
@@ -317,9 +318,9 @@ static void *threadMain(void *arg) {
     return NULL;
 }
 
-EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr, void *(*fn)(void *),
-                          void *restrict arg) {
-    if (!enter()) return realCreate(thread, attr, fn, arg);
+EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
+                          void *(*fn)(void *), void *restrict arg) {
+    if (!machineEnter()) return realCreate(thread, attr, fn, arg);
     int slot = newSlot();
     m->slots[slot].process = m->slots[me].process;
     m->slots[slot].real_pid = m->slots[me].real_pid;
@@ -328,24 +329,24 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
     int error = realCreate(thread, attr, threadMain, (void *)(intptr_t)slot);
     if (error) m->slots[slot].state = SLOT_FREE;
     m->slots[slot].thread = (uint64_t)*thread;
-    trace("pthread_create", slot);
+    traceCall("pthread_create", slot);
     return error;
 }
 
 EXPORT int pthread_join(pthread_t thread, void **result) {
-    if (!enter()) return realJoin(thread, result);
+    if (!machineEnter()) return realJoin(thread, result);
     for (int i = 0; i < SLOTS; i++) {
         struct slot *s = &m->slots[i];
         if (s->state == SLOT_FREE || s->thread != (uint64_t)thread || s->process != m->slots[me].process)
             continue;
-        if (s->state != SLOT_EXITED) block(SLOT_JOIN, (uint64_t)i, NO_DEADLINE);
+        if (s->state != SLOT_EXITED) turnBlock(SLOT_JOIN, (uint64_t)i, NO_DEADLINE);
         giveTurn(i); /* it only ends */
         int error = realJoin(thread, result);
         s->state = SLOT_FREE;
-        trace("pthread_join", i);
+        traceCall("pthread_join", i);
         return error;
     }
-    die("pthread_join of an unknown thread\n");
+    machineDie("pthread_join of an unknown thread\n");
     return 0;
 }
 
@@ -361,8 +362,8 @@ static bool mutexTake(pthread_mutex_t *x) {
 
 EXPORT int pthread_mutex_lock(pthread_mutex_t *x) {
     while (!mutexTake(x)) {
-        if (!m || me < 0) die("a mutex is taken, and there is no thread to wait for\n");
-        block(SLOT_MUTEX, (uint64_t)(uintptr_t)x, NO_DEADLINE);
+        if (!m || me < 0) machineDie("a mutex is taken, and there is no thread to wait for\n");
+        turnBlock(SLOT_MUTEX, (uint64_t)(uintptr_t)x, NO_DEADLINE);
     }
     return 0;
 }
@@ -375,27 +376,27 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *x) {
     if (--x->__data.__count) return 0;
     x->__data.__lock = 0;
     x->__data.__owner = 0;
-    if (m && me >= 0) wake(SLOT_MUTEX, (uint64_t)(uintptr_t)x);
+    if (m && me >= 0) turnWake(SLOT_MUTEX, (uint64_t)(uintptr_t)x);
     return 0;
 }
 
 static int condWait(pthread_cond_t *c, pthread_mutex_t *x, uint64_t deadline) {
     pthread_mutex_unlock(x);
-    bool timed_out = block(SLOT_COND, (uint64_t)(uintptr_t)c, deadline);
+    bool timed_out = turnBlock(SLOT_COND, (uint64_t)(uintptr_t)c, deadline);
     pthread_mutex_lock(x);
-    trace("cond wait", timed_out);
+    traceCall("cond wait", timed_out);
     return timed_out ? ETIMEDOUT : 0;
 }
 
 EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *x) {
-    enter();
+    machineEnter();
     condWait(c, x, NO_DEADLINE);
     return 0;
 }
 
 EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict x,
                                   const struct timespec *restrict until) {
-    enter();
+    machineEnter();
     time_t base = until->tv_sec >= REAL_BASE_S ? REAL_BASE_S : MONO_BASE_S;
     return condWait(c, x, (uint64_t)(until->tv_sec - base) * 1000000 + (uint64_t)until->tv_nsec / 1000);
 }
@@ -406,7 +407,8 @@ EXPORT int pthread_cond_signal(pthread_cond_t *c) {
     int waiting[SLOTS], count = 0;
     for (int i = 0; i < SLOTS; i++) {
         const struct slot *s = &m->slots[i];
-        if (s->state == SLOT_COND && s->address == (uint64_t)(uintptr_t)c && s->process == m->slots[me].process)
+        if (s->state == SLOT_COND && s->address == (uint64_t)(uintptr_t)c &&
+            s->process == m->slots[me].process)
             waiting[count++] = i;
     }
     if (count) m->slots[waiting[randomUpTo((uint64_t)count)]].state = SLOT_READY;
@@ -414,12 +416,12 @@ EXPORT int pthread_cond_signal(pthread_cond_t *c) {
 }
 
 EXPORT int pthread_cond_broadcast(pthread_cond_t *c) {
-    if (m && me >= 0) wake(SLOT_COND, (uint64_t)(uintptr_t)c);
+    if (m && me >= 0) turnWake(SLOT_COND, (uint64_t)(uintptr_t)c);
     return 0;
 }
 
 EXPORT int sched_yield(void) {
-    if (enter()) block(SLOT_SLEEPING, 0, m->now_us + 1);
+    if (machineEnter()) turnBlock(SLOT_SLEEPING, 0, m->now_us + 1);
     return 0;
 }
 
@@ -434,10 +436,10 @@ EXPORT pid_t getpid(void) {
 }
 
 EXPORT pid_t fork(void) {
-    if (!enter()) return realFork();
-    if (chance(m->fork_faults, 10000)) {
+    if (!machineEnter()) return realFork();
+    if (randomChance(m->fork_faults, 10000)) {
         m->faults++;
-        trace("fork fails", 0);
+        traceCall("fork fails", 0);
         errno = EAGAIN;
         return -1;
     }
@@ -452,7 +454,7 @@ EXPORT pid_t fork(void) {
         return 0;
     }
     s->real_pid = pid;
-    trace("fork", s->pid);
+    traceCall("fork", s->pid);
     return (pid_t)s->pid;
 }
 
@@ -461,13 +463,13 @@ EXPORT void _exit(int code) {
         RAW1(SYS_exit_group, code);
         __builtin_unreachable();
     }
-    raw(SYS_close_range, 3, CONTROL_FD - 1, 0, 0, 0, 0);
+    machineCall(SYS_close_range, 3, CONTROL_FD - 1, 0, 0, 0, 0);
     struct slot *s = &m->slots[me];
     s->state = SLOT_EXITED;
     s->status = (uint64_t)(code & 255) << 8;
     m->activity++;
-    wake(SLOT_JOIN, (uint64_t)me);
-    trace("_exit", code);
+    turnWake(SLOT_JOIN, (uint64_t)me);
+    traceCall("_exit", code);
     int next;
     while ((next = pickNext()) == DRIVER) callDriver(REASON_STEP);
     giveTurn(next);
@@ -482,7 +484,7 @@ static int slotOfPid(pid_t pid) {
 }
 
 EXPORT pid_t waitpid(pid_t pid, int *status, int options) {
-    if (!enter()) return (pid_t)checked(RAW4(SYS_wait4, pid, status, options, NULL));
+    if (!machineEnter()) return (pid_t)machineResult(RAW4(SYS_wait4, pid, status, options, NULL));
     int slot = slotOfPid(pid);
     if (slot < 0) {
         errno = ECHILD;
@@ -490,54 +492,54 @@ EXPORT pid_t waitpid(pid_t pid, int *status, int options) {
     }
     struct slot *s = &m->slots[slot];
     if (s->state != SLOT_EXITED && options & WNOHANG) return 0;
-    if (s->state != SLOT_EXITED) block(SLOT_JOIN, (uint64_t)slot, NO_DEADLINE);
+    if (s->state != SLOT_EXITED) turnBlock(SLOT_JOIN, (uint64_t)slot, NO_DEADLINE);
     RAW4(SYS_wait4, s->real_pid, NULL, 0, NULL);
     if (status) *status = (int)s->status;
     s->state = SLOT_FREE;
-    trace("waitpid", (int64_t)s->status);
+    traceCall("waitpid", (int64_t)s->status);
     return pid;
 }
 
 EXPORT int kill(pid_t pid, int sig) {
     int slot = m && me >= 0 ? slotOfPid(pid) : -1;
-    if (slot < 0) return (int)checked(RAW2(SYS_kill, pid, sig));
+    if (slot < 0) return (int)machineResult(RAW2(SYS_kill, pid, sig));
     if (sig && sig != SIGCONT && m->slots[slot].state != SLOT_EXITED) m->slots[slot].signal = (uint64_t)sig;
-    trace("kill", sig);
+    traceCall("kill", sig);
     return 0;
 }
 
 /* ---- Waiting for descriptors ---- */
 
 EXPORT int epoll_wait(int ep, struct epoll_event *events, int max, int timeout_ms) {
-    if (!enter()) return (int)checked(RAW4(SYS_epoll_wait, ep, events, max, timeout_ms));
+    if (!machineEnter()) return (int)machineResult(RAW4(SYS_epoll_wait, ep, events, max, timeout_ms));
     uint64_t deadline = timeout_ms < 0 ? NO_DEADLINE : m->now_us + (uint64_t)timeout_ms * 1000;
     for (;;) {
         int n = (int)RAW4(SYS_epoll_wait, ep, events, max, 0);
         if (n || !timeout_ms || m->now_us >= deadline) {
-            trace("epoll_wait", n);
-            return (int)checked(n);
+            traceCall("epoll_wait", n);
+            return (int)machineResult(n);
         }
-        block(SLOT_POLLING, 0, deadline);
+        turnBlock(SLOT_POLLING, 0, deadline);
     }
 }
 
 EXPORT int poll(struct pollfd *p, nfds_t count, int timeout_ms) {
-    if (!enter()) return (int)checked(RAW3(SYS_poll, p, count, timeout_ms));
+    if (!machineEnter()) return (int)machineResult(RAW3(SYS_poll, p, count, timeout_ms));
     uint64_t deadline = timeout_ms < 0 ? NO_DEADLINE : m->now_us + (uint64_t)timeout_ms * 1000;
     for (;;) {
         int n = (int)RAW3(SYS_poll, p, count, 0);
         if (n || !timeout_ms || m->now_us >= deadline) {
-            trace("poll", n);
-            return (int)checked(n);
+            traceCall("poll", n);
+            return (int)machineResult(n);
         }
-        block(SLOT_POLLING, 0, deadline);
+        turnBlock(SLOT_POLLING, 0, deadline);
     }
 }
 
 /* ---- Random numbers, /proc ---- */
 
 EXPORT ssize_t getrandom(void *p, size_t n, unsigned flags) {
-    if (!m) return checked(RAW3(SYS_getrandom, p, n, flags));
+    if (!m) return machineResult(RAW3(SYS_getrandom, p, n, flags));
     for (size_t i = 0; i < n; i++) ((unsigned char *)p)[i] = (unsigned char)randomNext();
     return (ssize_t)n;
 }
@@ -559,9 +561,9 @@ EXPORT FILE *fopen(const char *restrict path, const char *restrict mode) {
 
 /* ---- Files ---- */
 
-static void journal(uint64_t kind, uint64_t inode, uint64_t offset, const void *data, size_t len) {
+static void journalAdd(uint64_t kind, uint64_t inode, uint64_t offset, const void *data, size_t len) {
     size_t room = sizeof(struct journalEntry) + ((len + 7) & ~(size_t)7);
-    if (JOURNAL_OFFSET + m->journal_used + room > m->journal_size) die("the journal is full\n");
+    if (JOURNAL_OFFSET + m->journal_used + room > m->journal_size) machineDie("the journal is full\n");
     struct journalEntry *e = (struct journalEntry *)((char *)m + JOURNAL_OFFSET + m->journal_used);
     *e = (struct journalEntry){kind, inode, offset, (uint64_t)me, len};
     memcpy(e + 1, data, len);
@@ -578,29 +580,28 @@ static const char *pathInside(const char *path) {
     return strcmp(path, ".") ? path : "";
 }
 
-
-static bool faulty(uint64_t per_ten_thousand, const char *name) {
-    if (!chance(per_ten_thousand, 10000)) return false;
+static bool faultHappens(uint64_t per_ten_thousand, const char *name) {
+    if (!randomChance(per_ten_thousand, 10000)) return false;
     m->faults++;
-    trace(name, -1);
+    traceCall(name, -1);
     return true;
 }
 
 static int openFile(const char *path, int flags, mode_t mode) {
     const char *inside = pathInside(path);
     bool write = (flags & O_ACCMODE) != O_RDONLY;
-    if (!inside) return (int)checked(RAW4(SYS_openat, AT_FDCWD, path, flags, mode));
-    enter();
-    if (write && faulty(m->name_faults, "open fails")) {
+    if (!inside) return (int)machineResult(RAW4(SYS_openat, AT_FDCWD, path, flags, mode));
+    machineEnter();
+    if (write && faultHappens(m->name_faults, "open fails")) {
         errno = ENOSPC;
         return -1;
     }
     struct stat st;
     bool existed = RAW2(SYS_stat, path, &st) == 0;
     int fd = (int)RAW4(SYS_openat, AT_FDCWD, path, flags, mode);
-    trace("open", fd >= 0 ? 0 : fd);
-    if (fd < 0) return (int)checked(fd);
-    if (fd >= FDS) die("too many descriptors\n");
+    traceCall("open", fd >= 0 ? 0 : fd);
+    if (fd < 0) return (int)machineResult(fd);
+    if (fd >= FDS) machineDie("too many descriptors\n");
     RAW2(SYS_fstat, fd, &st);
     fds[fd].inode = (uint64_t)st.st_ino;
     if (S_ISDIR(st.st_mode)) {
@@ -610,9 +611,9 @@ static int openFile(const char *path, int flags, mode_t mode) {
     } else {
         fds[fd].kind = FD_FILE;
         if (!existed)
-            journal(J_CREATE, fds[fd].inode, 0, inside, strlen(inside));
+            journalAdd(J_CREATE, fds[fd].inode, 0, inside, strlen(inside));
         else if (write && flags & O_TRUNC)
-            journal(J_CUT, fds[fd].inode, 0, "", 0);
+            journalAdd(J_CUT, fds[fd].inode, 0, "", 0);
     }
     return fd;
 }
@@ -626,7 +627,7 @@ EXPORT int open(const char *path, int flags, ...) {
         errno = ENOENT;
         return -1;
     }
-    if (!m || me < 0) return (int)checked(RAW4(SYS_openat, AT_FDCWD, path, flags, mode));
+    if (!m || me < 0) return (int)machineResult(RAW4(SYS_openat, AT_FDCWD, path, flags, mode));
     return openFile(path, flags, mode);
 }
 
@@ -635,18 +636,18 @@ EXPORT int close(int fd) {
     if (fd >= 0) fds[fd].kind = FD_OTHER;
     long ret = RAW1(SYS_close, fd);
     if (m) m->activity++;
-    return (int)checked(ret);
+    return (int)machineResult(ret);
 }
 
 EXPORT int close_range(unsigned from, unsigned to, int flags) {
     if (to >= FDS) to = FDS - 1;
     for (unsigned fd = from; fd <= to; fd++) fds[fd].kind = FD_OTHER;
-    return from > to ? 0 : (int)checked(RAW3(SYS_close_range, from, to, flags));
+    return from > to ? 0 : (int)machineResult(RAW3(SYS_close_range, from, to, flags));
 }
 
 static ssize_t writeFile(int fd, const void *p, size_t n) {
-    enter();
-    if (faulty(m->write_faults, "write fails")) {
+    machineEnter();
+    if (faultHappens(m->write_faults, "write fails")) {
         int what = (int)randomUpTo(3);
         if (what == 2 && n > 1)
             n = 1 + randomUpTo(n - 1); /* a short write */
@@ -657,36 +658,37 @@ static ssize_t writeFile(int fd, const void *p, size_t n) {
     }
     ssize_t done = RAW3(SYS_write, fd, p, n);
     off_t end = RAW3(SYS_lseek, fd, 0, SEEK_CUR);
-    if (done > 0) journal(J_WRITE, fds[fd].inode, (uint64_t)(end - done), p, (size_t)done);
-    trace("write", done);
-    for (ssize_t i = 0; i < done; i++) mix(((const unsigned char *)p)[i]);
-    return checked(done);
+    if (done > 0) journalAdd(J_WRITE, fds[fd].inode, (uint64_t)(end - done), p, (size_t)done);
+    traceCall("write", done);
+    for (ssize_t i = 0; i < done; i++) traceMix(((const unsigned char *)p)[i]);
+    return machineResult(done);
 }
 
 EXPORT ssize_t write(int fd, const void *p, size_t n) {
-    if (!m || me < 0 || fd < 0 || fd >= FDS || fd <= 2) return checked(RAW3(SYS_write, fd, p, n));
+    if (!m || me < 0 || fd < 0 || fd >= FDS || fd <= 2) return machineResult(RAW3(SYS_write, fd, p, n));
     if (fds[fd].kind == FD_FILE) return writeFile(fd, p, n);
-    enter();
+    machineEnter();
     ssize_t done = RAW3(SYS_write, fd, p, n);
     m->activity++;
-    trace("write to a pipe or socket", done);
-    return checked(done);
+    traceCall("write to a pipe or socket", done);
+    return machineResult(done);
 }
 
-static ssize_t sent(ssize_t done) {
+static ssize_t machineSent(ssize_t done) {
     m->activity++;
-    trace("send", done);
-    return checked(done);
+    traceCall("send", done);
+    return machineResult(done);
 }
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
-    if (!enter()) return checked(RAW3(SYS_sendmsg, fd, msg, flags));
-    return sent(RAW3(SYS_sendmsg, fd, msg, flags));
+    if (!machineEnter()) return machineResult(RAW3(SYS_sendmsg, fd, msg, flags));
+    return machineSent(RAW3(SYS_sendmsg, fd, msg, flags));
 }
 
 EXPORT ssize_t sendto(int fd, const void *p, size_t n, int flags, const struct sockaddr *to, socklen_t len) {
-    if (!enter()) return checked(raw(SYS_sendto, fd, (long)p, (long)n, flags, (long)to, len));
-    return sent(raw(SYS_sendto, fd, (long)p, (long)n, flags, (long)to, len));
+    if (!machineEnter())
+        return machineResult(machineCall(SYS_sendto, fd, (long)p, (long)n, flags, (long)to, len));
+    return machineSent(machineCall(SYS_sendto, fd, (long)p, (long)n, flags, (long)to, len));
 }
 
 EXPORT ssize_t send(int fd, const void *p, size_t n, int flags) {
@@ -700,29 +702,31 @@ EXPORT long syscall(long n, ...) {
     va_start(list, n);
     for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
     va_end(list);
-    if (n == SYS_sendto) return sendto((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3], (void *)a[4], (socklen_t)a[5]);
-    bool receives = n == SYS_recvfrom && enter();
-    long ret = raw(n, a[0], a[1], a[2], a[3], a[4], a[5]);
-    if (receives) trace("recv", ret);
-    return checked(ret);
+    if (n == SYS_sendto)
+        return sendto((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3], (void *)a[4], (socklen_t)a[5]);
+    bool receives = n == SYS_recvfrom && machineEnter();
+    long ret = machineCall(n, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (receives) traceCall("recv", ret);
+    return machineResult(ret);
 }
 
 static int syncFile(int fd, long call) {
-    if (!m || me < 0 || fd < 0 || fd >= FDS || fds[fd].kind == FD_OTHER) return (int)checked(RAW1(call, fd));
-    enter();
+    if (!m || me < 0 || fd < 0 || fd >= FDS || fds[fd].kind == FD_OTHER)
+        return (int)machineResult(RAW1(call, fd));
+    machineEnter();
     const char *path = fds[fd].kind == FD_FOLDER ? fds[fd].path : "";
     uint64_t inode = fds[fd].inode, began = m->now_us;
-    journal(J_SYNC_BEGIN, inode, 0, path, strlen(path));
+    journalAdd(J_SYNC_BEGIN, inode, 0, path, strlen(path));
     uint64_t us = m->sync_least_us + randomUpTo(m->sync_most_us - m->sync_least_us + 1);
-    if (chance(m->slow_sync_permille, 1000)) us += randomUpTo(m->slow_sync_us);
-    block(SLOT_SLEEPING, 0, m->now_us + us);
+    if (randomChance(m->slow_sync_permille, 1000)) us += randomUpTo(m->slow_sync_us);
+    turnBlock(SLOT_SLEEPING, 0, m->now_us + us);
     if (m->now_us - began > m->longest_sync_us) m->longest_sync_us = m->now_us - began;
-    if (faulty(m->sync_faults, "fsync fails")) {
+    if (faultHappens(m->sync_faults, "fsync fails")) {
         errno = EIO;
         return -1;
     }
-    journal(J_SYNC_END, inode, 0, path, strlen(path));
-    trace("fsync", (int64_t)us);
+    journalAdd(J_SYNC_END, inode, 0, path, strlen(path));
+    traceCall("fsync", (int64_t)us);
     return 0;
 }
 
@@ -736,61 +740,61 @@ EXPORT int fdatasync(int fd) {
 
 EXPORT int ftruncate(int fd, off_t size) {
     if (!m || me < 0 || fd < 0 || fd >= FDS || fds[fd].kind != FD_FILE)
-        return (int)checked(RAW2(SYS_ftruncate, fd, size));
-    enter();
-    if (faulty(m->write_faults, "ftruncate fails")) {
+        return (int)machineResult(RAW2(SYS_ftruncate, fd, size));
+    machineEnter();
+    if (faultHappens(m->write_faults, "ftruncate fails")) {
         errno = EIO;
         return -1;
     }
-    journal(J_CUT, fds[fd].inode, (uint64_t)size, "", 0);
-    trace("ftruncate", size);
-    return (int)checked(RAW2(SYS_ftruncate, fd, size));
+    journalAdd(J_CUT, fds[fd].inode, (uint64_t)size, "", 0);
+    traceCall("ftruncate", size);
+    return (int)machineResult(RAW2(SYS_ftruncate, fd, size));
 }
 
 EXPORT int truncate(const char *path, off_t size) {
     struct stat st;
     if (!m || me < 0 || !pathInside(path) || RAW2(SYS_stat, path, &st) != 0)
-        return (int)checked(RAW2(SYS_truncate, path, size));
-    enter();
-    journal(J_CUT, (uint64_t)st.st_ino, (uint64_t)size, "", 0);
-    trace("truncate", size);
-    return (int)checked(RAW2(SYS_truncate, path, size));
+        return (int)machineResult(RAW2(SYS_truncate, path, size));
+    machineEnter();
+    journalAdd(J_CUT, (uint64_t)st.st_ino, (uint64_t)size, "", 0);
+    traceCall("truncate", size);
+    return (int)machineResult(RAW2(SYS_truncate, path, size));
 }
 
 EXPORT int rename(const char *from, const char *to) {
     const char *a = pathInside(from), *b = pathInside(to);
-    if (!m || me < 0 || !a || !b) return (int)checked(RAW2(SYS_rename, from, to));
-    enter();
-    if (faulty(m->name_faults, "rename fails")) {
+    if (!m || me < 0 || !a || !b) return (int)machineResult(RAW2(SYS_rename, from, to));
+    machineEnter();
+    if (faultHappens(m->name_faults, "rename fails")) {
         errno = EIO;
         return -1;
     }
     long ret = RAW2(SYS_rename, from, to);
     char both[512];
     int n = snprintf(both, sizeof both, "%s%c%s", a, 0, b);
-    if (ret == 0) journal(J_RENAME, 0, 0, both, (size_t)n);
-    trace("rename", ret);
-    return (int)checked(ret);
+    if (ret == 0) journalAdd(J_RENAME, 0, 0, both, (size_t)n);
+    traceCall("rename", ret);
+    return (int)machineResult(ret);
 }
 
 EXPORT int unlink(const char *path) {
     const char *inside = pathInside(path);
-    if (!m || me < 0 || !inside) return (int)checked(RAW1(SYS_unlink, path));
-    enter();
+    if (!m || me < 0 || !inside) return (int)machineResult(RAW1(SYS_unlink, path));
+    machineEnter();
     long ret = RAW1(SYS_unlink, path);
-    if (ret == 0) journal(J_UNLINK, 0, 0, inside, strlen(inside));
-    trace("unlink", ret);
-    return (int)checked(ret);
+    if (ret == 0) journalAdd(J_UNLINK, 0, 0, inside, strlen(inside));
+    traceCall("unlink", ret);
+    return (int)machineResult(ret);
 }
 
 EXPORT int mkdir(const char *path, mode_t mode) {
     const char *inside = pathInside(path);
-    if (!m || me < 0 || !inside) return (int)checked(RAW2(SYS_mkdir, path, mode));
-    enter();
+    if (!m || me < 0 || !inside) return (int)machineResult(RAW2(SYS_mkdir, path, mode));
+    machineEnter();
     long ret = RAW2(SYS_mkdir, path, mode);
-    if (ret == 0) journal(J_MKDIR, 0, 0, inside, strlen(inside));
-    trace("mkdir", ret);
-    return (int)checked(ret);
+    if (ret == 0) journalAdd(J_MKDIR, 0, 0, inside, strlen(inside));
+    traceCall("mkdir", ret);
+    return (int)machineResult(ret);
 }
 
 /* ---- Start ---- */
@@ -808,7 +812,7 @@ static __attribute__((constructor)) void machineStart(void) {
     struct stat st;
     RAW2(SYS_fstat, memory, &st);
     void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (p == MAP_FAILED) die("no shared memory\n");
+    if (p == MAP_FAILED) machineDie("no shared memory\n");
     RAW3(SYS_dup3, control, CONTROL_FD, O_CLOEXEC);
     RAW1(SYS_close, control);
     RAW1(SYS_close, memory);

@@ -15,9 +15,9 @@ enum slotState {
     SLOT_READY,
     SLOT_POLLING, /* in epoll_wait or poll, until `deadline` */
     SLOT_SLEEPING,
-    SLOT_COND,   /* in pthread_cond_*wait at `address`, until `deadline` */
-    SLOT_MUTEX,  /* for the mutex at `address` */
-    SLOT_JOIN,   /* for the end of the slot `address` */
+    SLOT_COND,  /* in pthread_cond_*wait at `address`, until `deadline` */
+    SLOT_MUTEX, /* for the mutex at `address` */
+    SLOT_JOIN,  /* for the end of the slot `address` */
     SLOT_EXITED,
 };
 
@@ -34,9 +34,9 @@ struct slot {
 
 struct machine {
     /* What the driver sets. */
-    uint64_t random;          /* state of the generator: the seed */
-    uint64_t kill_at;         /* the call before which the driver is told REASON_KILL */
-    uint64_t yield_permille;  /* how often a call lets another thread run first */
+    uint64_t random;         /* state of the generator: the seed */
+    uint64_t kill_at;        /* the call before which the driver is told REASON_KILL */
+    uint64_t yield_permille; /* how often a call lets another thread run first */
     uint64_t sync_least_us, sync_most_us, slow_sync_permille, slow_sync_us;
     uint64_t write_faults, sync_faults, name_faults, fork_faults; /* per ten thousand calls */
     uint64_t first_pid;
