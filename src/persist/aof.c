@@ -36,6 +36,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/ticks.h"
@@ -135,8 +136,11 @@ sds aofTempIncrement(void) {
     return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "%s.incr", aof_dir, aof_filename);
 }
 
+/* The folder's own name has to survive a loss of power, too. A process that was killed may have left a folder
+ * whose name is not on the disk yet. */
 bool aofMakeDir(void) {
-    if (mkdir(aof_dir, 0755) == 0 || errno == EEXIST) return true;
+    bool made = mkdir(aof_dir, 0755) == 0 || errno == EEXIST;
+    if (made && fileSyncFolderOf(aof_dir)) return true;
     serverLog(LL_WARNING, "The append-only directory %s could not be created: %s", aof_dir, strerror(errno));
     return false;
 }
@@ -253,6 +257,17 @@ static void aofSyncNow(void) {
     sync_requested_size = aof.incr_size;
     synced_ms = mstime();
     aofNoteAllSynced();
+}
+
+bool aofSyncIncrement(void) {
+    if (aof_fsync == AOF_FSYNC_ALWAYS) {
+        aofSyncNow();
+        return true;
+    }
+    bioDrain(BIO_FSYNC);
+    if (fdatasync(aof.fd) == 0) return true;
+    serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(errno));
+    return false;
 }
 
 /* Whether fsync waits for the end of a child (no-appendfsync-on-rewrite). */
@@ -547,6 +562,8 @@ void aofUseIncrement(int fd, uint64_t size) {
 
 bool aofSwitchOn(const char **err) {
     serverAssert(aof.state == AOF_OFF && aof.fd < 0);
+    /* A rewrite without increments may have just ended, and then completes as what it began as. */
+    if (childRunning() == CHILD_AOF) childKill();
     aof.state = AOF_WAITING;
     synced_ms = mstime();
     write_errno = 0;
@@ -558,7 +575,6 @@ bool aofSwitchOn(const char **err) {
         return true;
     }
     const char *why;
-    if (childRunning() == CHILD_AOF) childKill();
     if (aofRewriteStart(&why)) return true;
     serverLog(LL_WARNING,
               "AOF was enabled but the server could not start the background rewrite: %s. Check the logs.",

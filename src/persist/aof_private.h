@@ -46,6 +46,8 @@ bool aofWriteManifest(const struct aofManifest *m); /* false: logged */
 bool aofMakeDir(void);
 /* Writes the buffer to the file; force: even if a write has just failed. Does nothing without a file. */
 void aofFlush(bool force);
+/* Waits until the disk has all of the increment, and of those before it. False: logged. */
+bool aofSyncIncrement(void);
 /* Makes this open file the increment; the former one is synced and closed on the thread. */
 void aofUseIncrement(int fd, uint64_t size);
 void aofSetSink(bool on);   /* adds or removes the sink */

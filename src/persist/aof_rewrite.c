@@ -403,6 +403,8 @@ static bool aofRewriteOpenIncrement(void) {
     } else {
         aofFlush(true);
         if (sdslen(aof.buf)) return false; /* the disk is full, so there is no rewrite now */
+        /* Only the last increment may be incomplete after a loss of power. */
+        if (!aofSyncIncrement()) return false;
         struct aofManifest now = aofManifestCopy(&aof.manifest);
         fd = aofOpenIncrement(&now);
         if (fd < 0 || !aofWriteManifest(&now)) {

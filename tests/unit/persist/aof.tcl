@@ -656,6 +656,20 @@ tags {external:skip} {
         }
     }
 
+    # Found by tests/simulation/run: all three commands are of one turn, so the end of the child is noticed within the last.
+    start_server {overrides {appendonly no bgsave-default-method fork} tags {needs:debug}} {
+        test {appendonly is switched on when a rewrite has just ended} {
+            r set k v
+            r write "BGREWRITEAOF\r\nDEBUG SLEEP 1\r\nCONFIG SET appendonly yes\r\n"
+            assert_match "*started*" [r read]
+            assert_equal {OK OK} [list [r read] [r read]]
+            aof_wait_rewrite
+            r set l w
+            r debug loadaof
+            assert_equal {v w} [r mget k l]
+        }
+    }
+
     start_server {overrides {appendonly yes}} {
         test {a rewrite names its files in the log} {
             r set k v

@@ -62,6 +62,30 @@ tags {external:skip valgrind:skip} {
         }
     }
 
+    # Found by tests/simulation/run.
+    test {the append-only file is not switched on unless the name of its directory is on the disk} {
+        start_server [list executable $program overrides {appendonly no}] {
+            faults fsync $EIO 0 1 [file tail [srv dir]]
+            assert_error "*Unable to turn on AOF*" { r config set appendonly yes }
+            faults
+            r config set appendonly yes
+            wait_for_condition 400 25 {[s aof_last_bgrewrite_status] eq {ok} && ![s aof_rewrite_in_progress]} else { fail "no rewrite" }
+        }
+    }
+
+    # Otherwise a loss of power could leave it incomplete, and the server would refuse to start.
+    test {a rewrite begins only when the increment before it is on the disk} {
+        start_server [list executable $program overrides {appendonly yes appendfsync no}] {
+            r set before 1
+            faults fdatasync $EIO 0 1 1.incr.aof
+            assert_error "ERR Can't execute an AOF background rewriting*" { r bgrewriteaof }
+            faults
+            assert_equal 0 [s aof_rewrite_in_progress]
+            r bgrewriteaof
+            wait_for_condition 400 25 {[s aof_last_bgrewrite_status] eq {ok} && ![s aof_rewrite_in_progress]} else { fail "no rewrite" }
+        }
+    }
+
     foreach {what call errno} [list "a full disk" write $ENOSPC "a failed fsync" fdatasync $EIO] {
         test "appendfsync always, $what: the server exits before an acknowledged write is lost" {
             set dir $::work_dir/always.[incr ::server_count]

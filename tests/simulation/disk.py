@@ -1,0 +1,129 @@
+"""What a loss of power leaves of the files, computed from the journal of machine.c.
+
+An inode has what its last fsync found, and the changes since then; a folder has the names of its last fsync, and the
+changes of names since then. What a loss of power leaves of both is a prefix, as journaling file systems keep the order:
+all of the changes, none, or some, of which the last write may be torn at any byte. Each inode and each folder is cut
+on its own: an fsync of a file says nothing about its name, and a rename nothing about the data.
+"""
+import os
+import struct
+
+CREATE, WRITE, CUT, SYNC_BEGIN, SYNC_END, RENAME, UNLINK, MKDIR = range(1, 9)
+ENTRY = struct.Struct("<5Q")
+
+
+class Log:
+    """Changes in order, the first of which are safe."""
+
+    def __init__(self):
+        self.changes, self.safe = [], 0
+
+
+class Inode(Log):
+    def __init__(self, data=b""):
+        super().__init__()
+        self.data = bytearray(data)
+
+    def apply(self, change):
+        at, data = change
+        if data is None:
+            del self.data[at:]
+            self.data.extend(bytes(at - len(self.data)))
+        else:
+            self.data.extend(bytes(max(0, at - len(self.data))))
+            self.data[at:at + len(data)] = data
+
+    def torn(self, change, rng):
+        at, data = change
+        return (at, data[:rng.randrange(len(data))]) if data else None
+
+
+class Folder(Log):
+    def __init__(self):
+        super().__init__()
+        self.names = {}  # to an Inode or a Folder
+
+    def apply(self, change):
+        kind, name, what = change
+        if kind == RENAME:
+            self.names[what] = self.names.pop(name)
+        elif kind == UNLINK:
+            self.names.pop(name)
+        else:
+            self.names[name] = what
+
+    def torn(self, change, rng):
+        return None
+
+
+class Disk:
+    def __init__(self, path):
+        self.path, self.root = path, Folder()
+        self.inodes, self.folders, self.syncs = {}, {"": self.root}, {}
+        os.mkdir(path)
+
+    def read_journal(self, view, used):
+        at = 0
+        while at < used:
+            kind, inode, offset, slot, length = ENTRY.unpack_from(view, at)
+            at += ENTRY.size
+            self.replay(kind, inode, offset, slot, bytes(view[at:at + length]))
+            at += (length + 7) & ~7
+
+    def add(self, path, what):
+        folder, _, name = path.rpartition("/")
+        self.folders[folder].changes.append((CREATE, name, what))
+
+    def replay(self, kind, inode, offset, slot, data):
+        if kind == CREATE:
+            self.inodes[inode] = Inode()
+            self.add(data.decode(), self.inodes[inode])
+        elif kind == MKDIR:
+            self.folders[data.decode()] = Folder()
+            self.add(data.decode(), self.folders[data.decode()])
+        elif kind in (WRITE, CUT):
+            self.inodes[inode].changes.append((offset, data if kind == WRITE else None))
+        elif kind in (SYNC_BEGIN, SYNC_END):
+            log = self.inodes[inode] if inode else self.folders[data.decode()]
+            if kind == SYNC_BEGIN:
+                self.syncs[slot] = len(log.changes)
+            else:
+                log.safe = max(log.safe, self.syncs[slot])
+        else:
+            names = [os.path.split(path) for path in data.decode().split("\0")]
+            assert len({folder for folder, _ in names}) == 1, "a rename between folders is not simulated"
+            self.folders[names[0][0]].changes.append((kind, names[0][1], names[-1][1]))
+
+    def cut(self, log, rng):
+        """Brings it into the state that the loss of power leaves."""
+        count = len(log.changes)
+        most = rng.choice((log.safe, count, rng.randint(log.safe, count)))
+        for change in log.changes[:most]:
+            log.apply(change)
+        if most < count and rng.random() < 0.7:
+            torn = log.torn(log.changes[most], rng)
+            if torn:
+                log.apply(torn)
+
+    def lose_power(self, rng, path):
+        """Returns the disk after the loss, with its files in a new folder."""
+        for log in [*self.folders.values(), *self.inodes.values()]:
+            self.cut(log, rng)
+        after = Disk(path)
+        after.fill("", self.root)
+        return after
+
+    def fill(self, prefix, folder):
+        for name, what in sorted(folder.names.items()):
+            inner = prefix + name
+            full = os.path.join(self.path, inner)
+            if isinstance(what, Folder):
+                os.mkdir(full)
+                self.folders[inner] = Folder()
+                self.fill(inner + "/", what)
+                self.folders[prefix.rstrip("/")].names[name] = self.folders[inner]
+            else:
+                with open(full, "wb") as f:
+                    f.write(what.data)
+                    inode = os.fstat(f.fileno()).st_ino
+                self.inodes[inode] = self.folders[prefix.rstrip("/")].names[name] = Inode(what.data)
