@@ -26,11 +26,11 @@
 /* Percentages of the slots. A part is resized when fuller than GROW_AT (then a bucket has been passed
  * with probability 0.4, and 7% of all entries have passed their home), or emptier than SHRINK_AT, to a
  * table that is filled to at most NEW_FILL. A table grows by three of the allocator's sizes; the
- * parts start STAGGER apart, so that the whole grows in small steps. At CROWDED, everything that has not
- * moved yet is moved at once. */
+ * parts of a new map are filled up to FILL_STEP apart, so that the whole grows in small steps. At CROWDED,
+ * everything that has not moved yet is moved at once. */
 #define GROW_AT   87
 #define NEW_FILL  55
-#define STAGGER   20
+#define FILL_STEP 4 /* the fullest part of a new map is below GROW_AT */
 #define SHRINK_AT 25
 #define CROWDED   97
 /* While there is a fork child (see the policy of ds/hashtable), parts grow only at this fill and do not
@@ -162,8 +162,8 @@ static bucket *zbtMapNewBuckets(uint64_t n) {
     return b;
 }
 
-static part zbtMapNewPart(uint64_t entries) {
-    uint64_t n = (entries * 100 + NEW_FILL * ZBT_BUCKET_SLOTS - 1) / (NEW_FILL * ZBT_BUCKET_SLOTS);
+static part zbtMapNewPart(uint64_t entries, unsigned fill) {
+    uint64_t slots = fill * ZBT_BUCKET_SLOTS, n = (entries * 100 + slots - 1) / slots;
     if (n < MIN_BUCKETS) n = MIN_BUCKETS;
     n = zmallocGoodSize(n * sizeof(bucket)) / sizeof(bucket);
     serverAssert(n * ZBT_BUCKET_SLOTS < UINT32_MAX);
@@ -248,7 +248,7 @@ static void zbtMapMoveSome(struct zbtMap *m, bool crowded) {
 
 /* Starts moving a part to a table of suitable size. */
 static void zbtMapStartMoving(const zbtree *t, struct zbtMap *m, unsigned which) {
-    m->next = zbtMapNewPart(m->part[which].used);
+    m->next = zbtMapNewPart(m->part[which].used, NEW_FILL);
     m->which = (uint8_t)which;
     m->moving = t->first->id;
 }
@@ -317,22 +317,20 @@ void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l) {
 
 /* ---- Creating, copying, freeing ---- */
 
-void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
-    uint64_t expected = entries / ZBT_PARTS, counts[ZBT_PARTS] = {0};
-    *m = (struct zbtMap){.ids = 1, .id_mask = id_mask, .salt = randomU64() | 1};
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries, uint64_t salt) {
+    uint64_t expected = entries / ZBT_PARTS, counts[ZBT_PARTS] = {0}, hashes[ZBT_LEAF_SLOTS];
+    *m = (struct zbtMap){.ids = 1, .id_mask = id_mask, .salt = salt ? salt : randomU64() | 1};
     for (const struct zbtLeaf *l = t->first; l; l = l->next)
         for (unsigned i = 0; i < l->count; i++) counts[zbtPartIndex(l->fp[i])]++;
     for (unsigned i = 0; i < ZBT_PARTS; i++) {
         uint64_t most = counts[i] > expected ? counts[i] : expected;
-        m->part[i] = zbtMapNewPart(most * (100 + i % 3 * STAGGER) / 100);
+        m->part[i] = zbtMapNewPart(most, NEW_FILL + i * FILL_STEP);
     }
     for (struct zbtLeaf *l = t->first; l; l = l->next) {
         zbtMapGiveNumber(m, l);
         l->table = m->now;
-        for (unsigned i = 0; i < l->count; i++) {
-            struct str member = zbtMemberIn(l, zbtSlot(l, i));
-            zbtMapAdd(m, l, hashBytes(member.ptr, member.len));
-        }
+        zbtMapHashRun(m, l, l, 0, l->count, hashes);
+        for (unsigned i = 0; i < l->count; i++) zbtMapAdd(m, l, hashes[i]);
     }
 }
 

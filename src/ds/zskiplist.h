@@ -37,6 +37,12 @@ struct zskiplist { /* 272 bytes; embedded in struct zset beside the member index
 };
 typedef struct zskiplist zskiplist;
 
+/* An element to make a set of. The member is a view. */
+struct zsetItem {
+    struct str member;
+    double score;
+};
+
 /* Ranges: the score range [min, max], each end open or closed; the lexicographic range over members, which
  * presumes equal scores. */
 struct zscoreRange {

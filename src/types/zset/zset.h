@@ -90,7 +90,9 @@ struct zsetIndex {
     const char *name; /* the reply of OBJECT ENCODING */
 
     void *(*create)(size_t entries); /* entries: expected number */
-    void (*destroy)(void *z);        /* may run on another thread */
+    /* Makes a set of items, which are in order and have each member once. */
+    void *(*build)(const struct zsetItem *items, size_t count);
+    void (*destroy)(void *z); /* may run on another thread */
     void *(*copy)(const void *z);
     uint64_t (*length)(const void *z);
     size_t (*memory)(const void *z, size_t samples); /* bytes; samples as in struct objectType */
@@ -161,6 +163,8 @@ static inline void zsetCommit(struct object *o, struct zsetRef z) {
 }
 /* Returns a new set in the encoding that suits this many elements of at most this length. */
 struct zsetRef zsetNew(size_t entries, size_t longest);
+/* Returns a new set of items, which are in order and have each member once. */
+struct zsetRef zsetBuild(const struct zsetItem *items, size_t count);
 void zsetFree(struct zsetRef z);
 struct value zsetValue(struct zsetRef z); /* to put into the keyspace; owns the container */
 
@@ -205,7 +209,6 @@ enum zsetAdded { ZADD_NOP, ZADD_ADDED, ZADD_UPDATED, ZADD_SAME, ZADD_NAN };
 /* Adds or updates one member. *score becomes the member's new score; it is unchanged after ZADD_NOP (the
  * flags forbid the change) and ZADD_NAN (the increment would give NaN). */
 enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags);
-void zsetAppend(struct zsetRef *z, struct str member, double score); /* must sort after all others */
 bool zsetRemove(struct zsetRef *z, struct str member);
 void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count);
 
