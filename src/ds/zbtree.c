@@ -358,6 +358,8 @@ static void zbtJoinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struc
 
 static bool zbtMergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
     if (!a || !b || a->parent != b->parent) return false;
+    if (t->form == ZBT_MAPPED && a->table != b->table)
+        return false; /* entries would go back to an old table */
     unsigned count = (unsigned)a->count + b->count;
     if (count > ZBT_LEAF_SLOTS || zbtLeafLive(a) + zbtLeafLive(b) > zbtLeafMaxSize(count)) return false;
     size_t bytes = (size_t)a->heap - a->garbage + b->heap - b->garbage;

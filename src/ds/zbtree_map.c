@@ -26,11 +26,11 @@
 /* Percentages of the slots. A part is resized when fuller than GROW_AT (then a bucket has been passed
  * with probability 0.4, and 7% of all entries have passed their home), or emptier than SHRINK_AT, to a
  * table that is filled to at most NEW_FILL. A table grows by three of the allocator's sizes; the
- * parts of a new map are filled up to FILL_STEP apart, so that the whole grows in small steps. At CROWDED,
- * everything that has not moved yet is moved at once. */
+ * parts start STAGGER apart, so that the whole grows in small steps. At CROWDED, everything that has not
+ * moved yet is moved at once. */
 #define GROW_AT   87
 #define NEW_FILL  55
-#define FILL_STEP 4 /* the fullest part of a new map is below GROW_AT */
+#define STAGGER   20
 #define SHRINK_AT 25
 #define CROWDED   97
 /* While there is a fork child (see the policy of ds/hashtable), parts grow only at this fill and do not
@@ -162,8 +162,8 @@ static bucket *zbtMapNewBuckets(uint64_t n) {
     return b;
 }
 
-static part zbtMapNewPart(uint64_t entries, unsigned fill) {
-    uint64_t slots = fill * ZBT_BUCKET_SLOTS, n = (entries * 100 + slots - 1) / slots;
+static part zbtMapNewPart(uint64_t entries) {
+    uint64_t n = (entries * 100 + NEW_FILL * ZBT_BUCKET_SLOTS - 1) / (NEW_FILL * ZBT_BUCKET_SLOTS);
     if (n < MIN_BUCKETS) n = MIN_BUCKETS;
     n = zmallocGoodSize(n * sizeof(bucket)) / sizeof(bucket);
     serverAssert(n * ZBT_BUCKET_SLOTS < UINT32_MAX);
@@ -237,7 +237,7 @@ static bool zbtMapMayWait(const struct zbtMap *m) {
 }
 
 static void zbtMapMoveSome(struct zbtMap *m, bool crowded) {
-    if (unlikely(zbtMapMayWait(m))) return;
+    if (!crowded && unlikely(zbtMapMayWait(m))) return;
     crowded = crowded || zbtMapIsFuller(&m->part[m->which], CROWDED);
     unsigned asked = 0;
     do {
@@ -248,7 +248,7 @@ static void zbtMapMoveSome(struct zbtMap *m, bool crowded) {
 
 /* Starts moving a part to a table of suitable size. */
 static void zbtMapStartMoving(const zbtree *t, struct zbtMap *m, unsigned which) {
-    m->next = zbtMapNewPart(m->part[which].used, NEW_FILL);
+    m->next = zbtMapNewPart(m->part[which].used);
     m->which = (uint8_t)which;
     m->moving = t->first->id;
 }
@@ -264,11 +264,16 @@ static unsigned zbtMapGrowAt(void) {
 void zbtMapGrew(zbtree *t, uint64_t hash) {
     struct zbtMap *m = zbtMapOf(t);
     unsigned which = zbtPartIndex(hash);
-    bool full = zbtMapIsFuller(&m->part[which], GROW_AT);
+    const part *p = &m->part[which];
+    bool full = zbtMapIsFuller(p, GROW_AT), crowded = full && zbtMapIsFuller(p, CROWDED);
     if (unlikely(m->moving))
-        zbtMapMoveSome(m, full && zbtMapIsFuller(&m->part[which], CROWDED));
-    else if (unlikely(full) && zbtMapIsFuller(&m->part[which], zbtMapGrowAt()))
+        zbtMapMoveSome(m, crowded);
+    else if (unlikely(full) && zbtMapIsFuller(p, zbtMapGrowAt()))
         zbtMapStartMoving(t, m, which);
+    if (likely(!crowded) || !zbtMapIsFuller(p, CROWDED)) return;
+    /* Another part was moving, or this one began just now: the next entry might not find a slot. */
+    if (!m->moving) zbtMapStartMoving(t, m, which);
+    zbtMapMoveSome(m, true);
 }
 
 static bool zbtMapMustShrink(const part *p) {
@@ -324,7 +329,7 @@ void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries, uint64_t salt) {
         for (unsigned i = 0; i < l->count; i++) counts[zbtPartIndex(l->fp[i])]++;
     for (unsigned i = 0; i < ZBT_PARTS; i++) {
         uint64_t most = counts[i] > expected ? counts[i] : expected;
-        m->part[i] = zbtMapNewPart(most, NEW_FILL + i * FILL_STEP);
+        m->part[i] = zbtMapNewPart(most * (100 + i % 3 * STAGGER) / 100);
     }
     for (struct zbtLeaf *l = t->first; l; l = l->next) {
         zbtMapGiveNumber(m, l);
