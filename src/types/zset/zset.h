@@ -7,7 +7,7 @@
  *     | ptr    -->  listpack | struct zset | ...
  *
  *     listpack       member, score, member, score ...                  small sets; zset_listpack.c
- *     struct zset    | skiplist head: 272 | member index: 48 |         all others; zset_skiplist.c
+ *     struct zset    | skiplist head: 200 | member index: 48 |         all others; zset_skiplist.c
  *     zbtree         | packed B+ tree |                          the same with zset-index btree; zset_btree.c
  *
  * An encoding is a table of functions. A call through it costs an indirect jump, so hot paths do not make one
@@ -38,6 +38,7 @@ enum { ZSET_LISTPACK, ZSET_SKIPLIST, ZSET_BTREE, ZSET_ENCODINGS };
  * of the list touches the first line, finding a member the last one. */
 struct zset {
     zskiplist list;
+    uint64_t padding[9]; /* 256 bytes would put the first lines of all sets into a quarter of the cache */
     hashtable members;
 };
 _Static_assert(sizeof(struct zset) == 320, "exactly an allocator class");
