@@ -9,6 +9,7 @@
  * allocation and its first element is two cache lines away. The first split gives leaves their own
  * allocations; the split to more than ZBT_MAP_LEAVES puts the map behind the tree instead. Both move the
  * tree; nothing in it points to it. */
+#include "ds/hashtable.h" /* for the policy */
 #include "ds/zbtree_private.h"
 
 #define GUESSED_BYTES 12   /* bytes of an element, before any is known */
@@ -210,10 +211,11 @@ static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at
 
 /* ---- Creating and removing the map ---- */
 
-static zbtree *zbtMakeMap(zbtree *t, size_t entries) {
+/* salt 0: a new one. */
+static zbtree *zbtMakeMap(zbtree *t, size_t entries, uint64_t salt) {
     t = zrealloc(t, sizeof *t + sizeof(struct zbtMap));
     t->form = ZBT_MAPPED;
-    zbtMapInit(zbtMapOf(t), t, entries);
+    zbtMapInit(zbtMapOf(t), t, entries, salt);
     return t;
 }
 
@@ -273,7 +275,7 @@ static zbtree *zbtCountInserted(zbtree *t, const struct zbtLeaf *l, uint64_t has
         zbtMapAdd(zbtMapOf(t), l, hash);
         zbtMapGrew(t, hash);
     } else if (unlikely(t->leaves > ZBT_MAP_LEAVES)) {
-        t = zbtMakeMap(t, 0);
+        t = zbtMakeMap(t, 0, 0);
     }
     return t;
 }
@@ -356,6 +358,8 @@ static void zbtJoinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struc
 
 static bool zbtMergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
     if (!a || !b || a->parent != b->parent) return false;
+    if (t->form == ZBT_MAPPED && a->table != b->table)
+        return false; /* entries would go back to an old table */
     unsigned count = (unsigned)a->count + b->count;
     if (count > ZBT_LEAF_SLOTS || zbtLeafLive(a) + zbtLeafLive(b) > zbtLeafMaxSize(count)) return false;
     size_t bytes = (size_t)a->heap - a->garbage + b->heap - b->garbage;
@@ -414,7 +418,7 @@ static void zbtFreeBigs(const struct zbtLeaf *l, unsigned from, unsigned to, uin
     }
 }
 
-/* ---- Creating, copying, freeing ---- */
+/* ---- Creating ---- */
 
 zbtree *zbtCreate(size_t entries) {
     struct zbtPacking none = {0, 1};
@@ -427,8 +431,78 @@ zbtree *zbtCreate(size_t entries) {
     zbtree *t = zmalloc(sizeof *t);
     struct zbtLeaf *l = zbtLeafNew(ZBT_LEAF_USUAL, none, most, GUESSED_BYTES);
     *t = (zbtree){.root = l, .first = l, .last = l, .leaves = 1, .form = ZBT_PLAIN};
-    return zbtMakeMap(t, entries);
+    return zbtMakeMap(t, entries, 0);
 }
+
+/* ---- Building ---- */
+
+struct zbtRun {
+    struct zbtPacking p;
+    size_t bytes, need; /* bytes of the members; of the leaf */
+    unsigned count;
+};
+
+/* Measures how many items, from the first on, fit into one leaf. */
+static struct zbtRun zbtMeasureRun(const struct zsetItem *items, size_t left) {
+    struct zbtRun run = {0}, next = {0};
+    bool integral = true;
+    unsigned most = left < ZBT_LEAF_SLOTS ? (unsigned)left : ZBT_LEAF_SLOTS;
+    while (run.count < most) {
+        struct zbtItem it = {.score = items[next.count++].score, .member = items[run.count].member};
+        integral = integral && zbtIsIntegral(it.score);
+        next.bytes += it.member.len > ZBT_INLINE_MAX ? 1 + sizeof it.big : zbtItemBytes(&it);
+        next.p = zbtPackScores(items[0].score, it.score, integral);
+        next.need = zbtLeafNeed(next.count, next.bytes, next.p.width);
+        if (next.need > zbtLeafMaxSize(next.count) && next.need > zmallocGoodSize(run.need)) break;
+        run = next;
+    }
+    return run;
+}
+
+static void zbtFillLeaf(zbtree *t, struct zbtLeaf *l, const struct zsetItem *items, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        struct str member = items[i].member;
+        struct zbtItem it = zbtItemOf(t, items[i].score, member, hashBytes(member.ptr, member.len));
+        zbtLeafPut(l, i, &it);
+    }
+    t->length += count;
+}
+
+/* Adds a leaf at the end. */
+static void zbtAddFilledLeaf(zbtree *t, const struct zsetItem *items, const struct zbtRun *run) {
+    struct zbtLeaf *before = t->last;
+    struct zbtLeaf *l =
+        zbtLeafNew(run->need, run->p, run->count, zbtBytesEach(run->count, run->bytes, run->p.width));
+    zbtFillLeaf(t, l, items, run->count);
+    zbtLinkBetween(t, before, l, NULL);
+    if (before) {
+        zbtAttach(t, before->parent, before, before->count, l, 0, items->score, 1);
+        zbtAddCounts(l, l->count);
+    } else {
+        t->root = l;
+    }
+    t->leaves++;
+}
+
+zbtree *zbtBuild(const struct zsetItem *items, size_t count) {
+    if (!count) return zbtCreate(0);
+    struct zbtRun run = zbtMeasureRun(items, count);
+    if (run.count == count && run.need + sizeof(zbtree) <= zbtLeafMaxSize(run.count)) {
+        zbtree *t = zbtTreeNew(run.need, run.p, run.count, zbtBytesEach(run.count, run.bytes, run.p.width));
+        zbtFillLeaf(t, t->first, items, run.count);
+        return t;
+    }
+    zbtree *t = zmalloc(sizeof *t);
+    *t = (zbtree){.form = ZBT_PLAIN};
+    for (; count; run = zbtMeasureRun(items, count)) {
+        zbtAddFilledLeaf(t, items, &run);
+        items += run.count;
+        count -= run.count;
+    }
+    return t->leaves > ZBT_MAP_LEAVES ? zbtMakeMap(t, 0, 0) : t;
+}
+
+/* ---- Copying, freeing ---- */
 
 static void zbtFreeInner(void *node, int level) {
     struct zbtInner *n = node;
@@ -726,8 +800,20 @@ zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash) {
     return zbtRemoveRun(t, p.leaf, p.slot, p.slot + 1);
 }
 
+/* Whether to make a new map of what remains instead of removing entries from the present one. */
+static bool zbtWantsNewMap(const zbtree *t, uint64_t count) {
+    return t->form == ZBT_MAPPED && count > t->length / 2 && !t->walked &&
+           hashtableResizePolicy() == HASHTABLE_RESIZE_ALLOW;
+}
+
+/* The new map has the salt of the old one, so that cursors of SCAN stay valid. */
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
     struct zbtPos p;
+    uint64_t salt = 0;
+    if (zbtWantsNewMap(t, count)) {
+        salt = zbtMapOf(t)->salt;
+        t = zbtDropMap(t);
+    }
     while (count && zbtAtRank(t, rank, &p)) {
         unsigned n = p.leaf->count - p.slot;
         if (n > count) n = (unsigned)count;
@@ -737,7 +823,7 @@ zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
         t = zbtRemoveRun(t, p.leaf, p.slot, p.slot + n);
         count -= n;
     }
-    return t;
+    return salt && t->leaves > 1 ? zbtMakeMap(t, 0, salt) : t;
 }
 
 uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {

@@ -59,7 +59,7 @@
 
 #include "base/sds.h"
 #include "base/str.h"
-#include "ds/zskiplist.h" /* for the ranges */
+#include "ds/zskiplist.h" /* for the ranges, and struct zsetItem */
 
 typedef struct zbtree zbtree;
 struct zbtInner;
@@ -194,9 +194,10 @@ static inline bool zbtStep(struct zbtPos *p, bool back) {
 }
 
 /* ---- Life ---- */
-zbtree *zbtCreate(size_t entries); /* expected number of elements; 0 if unknown */
-void zbtFree(zbtree *t);           /* may be called on any thread */
-zbtree *zbtCopy(const zbtree *t);  /* O(n), without hashing */
+zbtree *zbtCreate(size_t entries);                            /* expected number of elements; 0 if unknown */
+zbtree *zbtBuild(const struct zsetItem *items, size_t count); /* in order; leaves are filled. O(n) */
+void zbtFree(zbtree *t);                                      /* may be called on any thread */
+zbtree *zbtCopy(const zbtree *t);                             /* O(n), without hashing */
 uint64_t zbtLength(const zbtree *t);
 size_t zbtMemory(const zbtree *t,
                  size_t samples);       /* usable bytes, estimated from `samples` leaves; 0: from all */

@@ -27,13 +27,13 @@ static inline unsigned zbtLeafRoundUp(unsigned n, unsigned step) {
 
 /* ---- Scores ---- */
 
-static inline bool zbtLeafIsIntegral(double d) {
-    return d > -ZBT_NARROW_BELOW && d < ZBT_NARROW_BELOW && d == (double)(int64_t)d &&
-           (d != 0 || !signbit(d));
-}
-
 static inline uint64_t zbtLeafWidthRange(unsigned width) {
     return (1ull << (8 * width)) - 1;
+}
+
+bool zbtIsIntegral(double d) {
+    return d > -ZBT_NARROW_BELOW && d < ZBT_NARROW_BELOW && d == (double)(int64_t)d &&
+           (d != 0 || !signbit(d));
 }
 
 static inline void zbtLeafStoreWideScore(uint8_t *slot, unsigned width, int64_t base, double score) {
@@ -68,7 +68,7 @@ static inline void zbtLeafStoreScore(uint8_t *slot, unsigned width, int64_t base
 
 static bool zbtLeafAllIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
     if (l->width <= 4) return true;
-    while (from < to && zbtLeafIsIntegral(zbtScoreAt(l, from))) from++;
+    while (from < to && zbtIsIntegral(zbtScoreAt(l, from))) from++;
     return from == to;
 }
 
@@ -85,6 +85,13 @@ struct zbtPacking zbtPackDoubles(double low, double high) {
     return p;
 }
 
+struct zbtPacking zbtPackScores(double low, double high, bool integral) {
+    uint64_t span = integral ? (uint64_t)((int64_t)high - (int64_t)low) : UINT64_MAX;
+    if (span > zbtLeafWidthRange(4)) return zbtPackDoubles(low, high);
+    unsigned width = span <= zbtLeafWidthRange(1) ? 1 : span <= zbtLeafWidthRange(2) ? 2 : 4;
+    return (struct zbtPacking){(int64_t)low, width};
+}
+
 struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising) {
     int64_t base = l->width > 4 ? zbtOrdinal(first) : (int64_t)first,
             range = (int64_t)zbtLeafWidthRange(l->width);
@@ -94,7 +101,6 @@ struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising
 
 struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
                           unsigned slot) {
-    struct zbtPacking p = {0, 8};
     double low = INFINITY, high = -INFINITY;
     if (from < to) {
         low = zbtScoreAt(l, from);
@@ -102,12 +108,8 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     }
     if (more && more->score < low) low = more->score;
     if (more && more->score > high) high = more->score;
-    bool integral = (!more || zbtLeafIsIntegral(more->score)) && zbtLeafAllIntegral(l, from, to);
-    uint64_t span = integral ? (uint64_t)((int64_t)high - (int64_t)low) : UINT64_MAX;
-    if (span > zbtLeafWidthRange(4))
-        p = zbtPackDoubles(low, high);
-    else
-        p.width = span <= zbtLeafWidthRange(1) ? 1 : span <= zbtLeafWidthRange(2) ? 2 : 4;
+    bool integral = (!more || zbtIsIntegral(more->score)) && zbtLeafAllIntegral(l, from, to);
+    struct zbtPacking p = zbtPackScores(low, high, integral);
     if (p.width == l->width && from < to && (!more || zbtLeafFits(l, more->score))) {
         p.base = l->base; /* an equal base lets columns be copied unchanged */
         return p;
@@ -115,7 +117,7 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     if (p.width > 4) return p;
     /* Similar elements may follow: leave space on their side. */
     bool descending = more && slot == from && from < to;
-    p.base = descending ? (int64_t)high - (int64_t)zbtLeafWidthRange(p.width) : (int64_t)low;
+    if (descending) p.base = (int64_t)high - (int64_t)zbtLeafWidthRange(p.width);
     return p;
 }
 
@@ -282,7 +284,8 @@ void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
 void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
     debugAssert(from < to && to <= l->count);
     unsigned stride = 2u + l->width, behind = l->count - to;
-    for (unsigned i = from; i < to; i++) {
+    bool whole = to - from == l->count;
+    for (unsigned i = from; i < to && !whole; i++) {
         const uint8_t *bytes = zbtBytes(l, zbtSlot(l, i));
         unsigned size = zbtLeafBytesSize(bytes), offset = (unsigned)((const uint8_t *)l + l->size - bytes);
         if (offset == l->heap)

@@ -237,7 +237,7 @@ static bool zbtMapMayWait(const struct zbtMap *m) {
 }
 
 static void zbtMapMoveSome(struct zbtMap *m, bool crowded) {
-    if (unlikely(zbtMapMayWait(m))) return;
+    if (!crowded && unlikely(zbtMapMayWait(m))) return;
     crowded = crowded || zbtMapIsFuller(&m->part[m->which], CROWDED);
     unsigned asked = 0;
     do {
@@ -264,11 +264,16 @@ static unsigned zbtMapGrowAt(void) {
 void zbtMapGrew(zbtree *t, uint64_t hash) {
     struct zbtMap *m = zbtMapOf(t);
     unsigned which = zbtPartIndex(hash);
-    bool full = zbtMapIsFuller(&m->part[which], GROW_AT);
+    const part *p = &m->part[which];
+    bool full = zbtMapIsFuller(p, GROW_AT), crowded = full && zbtMapIsFuller(p, CROWDED);
     if (unlikely(m->moving))
-        zbtMapMoveSome(m, full && zbtMapIsFuller(&m->part[which], CROWDED));
-    else if (unlikely(full) && zbtMapIsFuller(&m->part[which], zbtMapGrowAt()))
+        zbtMapMoveSome(m, crowded);
+    else if (unlikely(full) && zbtMapIsFuller(p, zbtMapGrowAt()))
         zbtMapStartMoving(t, m, which);
+    if (likely(!crowded) || !zbtMapIsFuller(p, CROWDED)) return;
+    /* Another part was moving, or this one began just now: the next entry might not find a slot. */
+    if (!m->moving) zbtMapStartMoving(t, m, which);
+    zbtMapMoveSome(m, true);
 }
 
 static bool zbtMapMustShrink(const part *p) {
@@ -317,9 +322,9 @@ void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l) {
 
 /* ---- Creating, copying, freeing ---- */
 
-void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
-    uint64_t expected = entries / ZBT_PARTS, counts[ZBT_PARTS] = {0};
-    *m = (struct zbtMap){.ids = 1, .id_mask = id_mask, .salt = randomU64() | 1};
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries, uint64_t salt) {
+    uint64_t expected = entries / ZBT_PARTS, counts[ZBT_PARTS] = {0}, hashes[ZBT_LEAF_SLOTS];
+    *m = (struct zbtMap){.ids = 1, .id_mask = id_mask, .salt = salt ? salt : randomU64() | 1};
     for (const struct zbtLeaf *l = t->first; l; l = l->next)
         for (unsigned i = 0; i < l->count; i++) counts[zbtPartIndex(l->fp[i])]++;
     for (unsigned i = 0; i < ZBT_PARTS; i++) {
@@ -329,10 +334,8 @@ void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
     for (struct zbtLeaf *l = t->first; l; l = l->next) {
         zbtMapGiveNumber(m, l);
         l->table = m->now;
-        for (unsigned i = 0; i < l->count; i++) {
-            struct str member = zbtMemberIn(l, zbtSlot(l, i));
-            zbtMapAdd(m, l, hashBytes(member.ptr, member.len));
-        }
+        zbtMapHashRun(m, l, l, 0, l->count, hashes);
+        for (unsigned i = 0; i < l->count; i++) zbtMapAdd(m, l, hashes[i]);
     }
 }
 

@@ -172,6 +172,9 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
                           unsigned slot);
 /* Returns the packing for any doubles from low to high. */
 struct zbtPacking zbtPackDoubles(double low, double high);
+/* Returns the packing for scores from low to high; integral: all are integers that narrow leaves can have. */
+struct zbtPacking zbtPackScores(double low, double high, bool integral);
+bool zbtIsIntegral(double score);
 /* Returns a packing like that of another leaf, whose width is below 8: for a first element and others
  * that will follow (rising) or precede it. */
 struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising);
@@ -258,7 +261,8 @@ size_t zbtInnerSize(unsigned cap);
 
 /* ---- zbtree_map.c ---- */
 
-void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries); /* adds all leaves of the tree */
+/* Adds all leaves of the tree. salt 0: a new one. */
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries, uint64_t salt);
 void zbtMapFree(struct zbtMap *m);
 void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src); /* the pointers to leaves are NULL */
 size_t zbtMapMemory(const struct zbtMap *m);

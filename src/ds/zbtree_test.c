@@ -439,6 +439,16 @@ static void opCopy(void) {
     zbtreeTestVerifyAll();
 }
 
+/* Replaces the tree by one that is built of the model. */
+static void opBuild(void) {
+    static struct zsetItem items[UNIVERSE];
+    for (size_t i = 0; i < modelLen; i++) items[i] = (struct zsetItem){memberOf[model[i].id], model[i].score};
+    zbtreeTestEndWalk(randomBelow(2));
+    zbtFree(tree);
+    tree = zbtBuild(items, modelLen);
+    zbtreeTestVerifyAll();
+}
+
 static void zbtreeTestClearBoth(void) {
     zbtreeTestEndWalk(randomBelow(2));
     zbtFree(tree);
@@ -484,6 +494,7 @@ static void zbtreeTestRunModel(long ops) {
         zbtreeTestOpWalk();
         if (randomBelow(modelLen + 4) < 2) zbtreeTestVerifyAll();
         if (randomBelow(20000) == 0) opCopy();
+        if (randomBelow(20000) == 0) opBuild();
         if (randomBelow(40000) == 0) opScan(target);
     }
     zbtreeTestVerifyAll();
@@ -554,6 +565,49 @@ static void testWalkOfRemoved(void **state) {
         zbtreeTestVerifyAll();
         while (modelLen < randomBelow(3000)) zbtreeTestOpInsert();
         zbtreeTestEndWalk(true);
+        zbtreeTestVerifyAll();
+        zbtFree(tree);
+        zbtreeTestModelTake(0, modelLen);
+    }
+}
+
+/* A tree that is built of items takes about the memory of one to which they were appended; and it can be
+ * changed. */
+static void testBuild(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 20 * SCORE_KINDS; i++) {
+        size_t most = i % 4 ? randomBelow(300) : randomBelow(12000);
+        kind = i % SCORE_KINDS;
+        tide = 0;
+        tree = zbtCreate(0);
+        while (modelLen < most) zbtreeTestOpInsert();
+        zbtree *appended = zbtCreate(0);
+        for (size_t k = 0; k < modelLen; k++)
+            appended = zbtAppend(appended, model[k].score, memberOf[model[k].id]);
+        opBuild();
+        size_t slack = zbtMemory(appended, 0) / (tree->form == ZBT_MAPPED ? 4 : 16) + 512;
+        assert_true(tree->leaves <= appended->leaves * 17 / 16 + 2);
+        assert_true(zbtMemory(tree, 0) <= zbtMemory(appended, 0) + slack);
+        zbtFree(appended);
+        for (unsigned k = 0; k < 500; k++) zbtreeTestRandomStep(modelLen);
+        zbtreeTestVerifyAll();
+        zbtFree(tree);
+        zbtreeTestModelTake(0, modelLen);
+    }
+}
+
+/* Ranges of all sizes go, from few elements to nearly all, with a map and without. */
+static void testEraseRanges(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 40 * SCORE_KINDS; i++) {
+        kind = i % SCORE_KINDS;
+        tree = zbtCreate(0);
+        while (modelLen < 3000) zbtreeTestOpInsert();
+        uint64_t rank = randomBelow(4) ? randomBelow(modelLen) : 0, count = randomBelow(modelLen - rank + 1);
+        tree = zbtEraseRange(tree, rank, count);
+        zbtreeTestModelTake(rank, count);
+        zbtreeTestVerifyAll();
+        for (unsigned k = 0; k < 100; k++) zbtreeTestRandomStep(modelLen);
         zbtreeTestVerifyAll();
         zbtFree(tree);
         zbtreeTestModelTake(0, modelLen);
@@ -962,7 +1016,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(zbtreeTestQueue),   cmocka_unit_test(testScanOrder),
         cmocka_unit_test(zbtreeTestModel),   cmocka_unit_test(testFewIds),
         cmocka_unit_test(zbtreeTestWidths),  cmocka_unit_test(testWalksEndedEarly),
-        cmocka_unit_test(testWalkOfRemoved),
+        cmocka_unit_test(testWalkOfRemoved), cmocka_unit_test(testBuild),
+        cmocka_unit_test(testEraseRanges),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zskiplist.c - ordered index of a sorted set; the contract and the idea are in zskiplist.h.
  *
- *     zskiplist   length   tail    level[0]            level[1]        level[2] ..
- *                                  | adjust, height    | span          | span
- *                                  | forward           | forward       | forward
+ *     zskiplist   | length | tail | height: 8, adjust: 56 | tower |
  *
- *     node        score            level[0]            level[1] ..     member bytes (no NUL)
- *        offset   0                8                   24              8 + 16 * height
- *                                  | back, see below   | span
- *                                  | forward           | forward
+ *     node        | score | length: 12, height - 1: 4, backward: 48 | tower | member bytes (no NUL) |
+ *        offset   0       8                                         16      22 + 11 * (height - 1)
  *
- *        back     | length: 12 | height - 1: 4 | backward: 48 |
+ *     tower       | forward | span, forward | span, forward | ..
+ *        offset   0         6               17              28
+ *        level      0         1               2
  *
- * Three out of four nodes have height 1, and take 24 bytes besides the member: score, links and most of
- * the member share a cache line. A member of LONG_MEMBER bytes or more has its length in the 8 bytes
- * before it.
+ * A tower is an array of levels, either a node's or the header's; searches walk towers, so that the header
+ * needs no special case. Positions count from 1, the header is at 0. A forward pointer takes 6 bytes, a span
+ * 5, and neither is aligned: they are read as a part of 8 bytes, which are all within the node.
  *
- * A "tower" is an array of levels, either a node's or the header; searches walk towers, so that the
- * header needs no special case. Positions count from 1, the header is at 0.
+ * Three out of four nodes have height 1, and take 22 bytes besides the member: score, links and most of the
+ * member share a cache line. A member of LONG_MEMBER bytes or more has its length in the 8 bytes before it.
  *
  * The span of a level whose forward is NULL is the number of nodes after this one, minus the list's
  * `adjust`. Appending a node would increase all such spans; it increments `adjust` instead, and removing
@@ -36,36 +34,87 @@
 #define FETCH_WARM 1024
 #define NODE_GUESS 48 /* typical bytes of a node */
 
-typedef struct zskiplistLevel zslLevel;
-
 struct zskiplistNode {
     double score;
-    zslLevel level[];
+    uint64_t word; /* backward pointer, height, member length: see below */
+    zslTower tower[];
 };
 
-_Static_assert(sizeof(zslLevel) == 16, "a level is two words");
-_Static_assert(offsetof(zskiplist, header) == 16, "length, tail and the first level share a cache line");
-_Static_assert(sizeof(zskiplist) == 16 + 16 * ZSKIPLIST_MAXLEVEL, "no padding in the list");
+_Static_assert(offsetof(zskiplist, header) == 24, "length, tail and the first levels share a cache line");
 _Static_assert(offsetof(zskiplistNode, score) == 0, "score first");
-_Static_assert(offsetof(zskiplistNode, level) == 8, "then the levels");
+_Static_assert(offsetof(zskiplistNode, tower) == 16, "then the word, then the tower");
 
-/* ---- The span slot of a node's level 0: backward pointer, height, member length ---- */
+/* ---- Towers ---- */
 
-#define POINTER_BITS 48
+#define POINTER_BITS  48
+#define POINTER_BYTES (POINTER_BITS / 8)
+#define POINTER_MASK  ((1ull << POINTER_BITS) - 1)
+#define SPAN_MASK     ((1ull << (8 * ZSKIPLIST_SPAN_BYTES)) - 1)
+_Static_assert(ZSKIPLIST_LEVEL_BYTES == POINTER_BYTES + ZSKIPLIST_SPAN_BYTES,
+               "a level is a span and a pointer");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "of a word, the low bytes come first");
+
+/* Returns the 8 bytes at p. */
+static inline uint64_t zslWordAt(const zslTower *p) {
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+/* Reads 2 bytes in front of the pointer, where there is always something. */
+static inline zskiplistNode *zslForward(const zslTower *tower, int level) {
+    return (zskiplistNode *)(uintptr_t)(zslWordAt(tower + level * ZSKIPLIST_LEVEL_BYTES - 2) >> 16);
+}
+
+static inline void zslSetForward(zslTower *tower, int level, const zskiplistNode *to) {
+    uint64_t word = (uintptr_t)to;
+    debugAssert(word >> POINTER_BITS == 0);
+    memcpy(tower + level * ZSKIPLIST_LEVEL_BYTES, &word, POINTER_BYTES);
+}
+
+/* The span of a level above 0, whose pointer is behind it. */
+static inline uint64_t zslSpan(const zslTower *tower, int level) {
+    return zslWordAt(tower + level * ZSKIPLIST_LEVEL_BYTES - ZSKIPLIST_SPAN_BYTES) & SPAN_MASK;
+}
+
+static inline void zslSetSpan(zslTower *tower, int level, uint64_t span) {
+    memcpy(tower + level * ZSKIPLIST_LEVEL_BYTES - ZSKIPLIST_SPAN_BYTES, &span, ZSKIPLIST_SPAN_BYTES);
+}
+
+static inline void zslAddSpan(zslTower *tower, int level, uint64_t delta) {
+    zslSetSpan(tower, level, zslSpan(tower, level) + delta);
+}
+
+static inline void zslSetLevel(zslTower *tower, int level, uint64_t span, const zskiplistNode *to) {
+    zslSetSpan(tower, level, span);
+    zslSetForward(tower, level, to);
+}
+
+static inline uint64_t zslSpanOf(const zslTower *tower, int level) {
+    return level ? zslSpan(tower, level) : 1;
+}
+
+/* Returns the next node. This read is aligned; nodes have at least NODE_MIN bytes for it. */
+#define NODE_MIN 24u
+static inline zskiplistNode *zslNextOf(const zskiplistNode *n) {
+    return (zskiplistNode *)(uintptr_t)(zslWordAt(n->tower) & POINTER_MASK);
+}
+
+/* ---- The word of a node: backward pointer, height, member length ---- */
+
 #define HEIGHT_BITS  4
 #define LENGTH_SHIFT (POINTER_BITS + HEIGHT_BITS)
-#define POINTER_MASK ((1ull << POINTER_BITS) - 1)
 #define LONG_MEMBER  ((1u << (64 - LENGTH_SHIFT)) - 1)
 _Static_assert(ZSKIPLIST_MAXLEVEL <= 1u << HEIGHT_BITS, "a height fits its bits");
 
 static inline zskiplistNode *zslBackwardOf(const zskiplistNode *n) {
-    return (zskiplistNode *)(uintptr_t)(n->level[0].span & POINTER_MASK);
+    return (zskiplistNode *)(uintptr_t)(n->word & POINTER_MASK);
 }
 
 static inline void zslSetBackward(zskiplistNode *n, const zskiplistNode *to) {
     debugAssert((uintptr_t)to >> POINTER_BITS == 0);
-    uint64_t word = (n->level[0].span & ~POINTER_MASK) | (uintptr_t)to;
-    __atomic_store_n(&n->level[0].span, word, __ATOMIC_RELAXED); /* see zslMemberOf */
+    uint64_t word = (n->word & ~POINTER_MASK) | (uintptr_t)to;
+    __atomic_store_n(&n->word, word, __ATOMIC_RELAXED); /* see zslMemberOf */
 }
 
 static inline int zslHeightIn(uint64_t word) {
@@ -73,32 +122,28 @@ static inline int zslHeightIn(uint64_t word) {
 }
 
 static inline int zslNodeHeight(const zskiplistNode *n) {
-    return zslHeightIn(n->level[0].span);
+    return zslHeightIn(n->word);
 }
 
-/* ---- The span slot of the header's level 0: height in the low byte, `adjust` above it ---- */
+/* ---- The word of the list: height in the low byte, `adjust` above it ---- */
 
 #define ADJUST_SHIFT 8
 #define HEIGHT_MASK  ((1u << ADJUST_SHIFT) - 1)
 
 static inline int zslListHeight(const zskiplist *zsl) {
-    return (int)(zsl->header[0].span & HEIGHT_MASK);
+    return (int)(zsl->word & HEIGHT_MASK);
 }
 
 static inline uint64_t zslGetAdjust(const zskiplist *zsl) {
-    return (uint64_t)((int64_t)zsl->header[0].span >> ADJUST_SHIFT); /* an arithmetic shift keeps the sign */
+    return (uint64_t)((int64_t)zsl->word >> ADJUST_SHIFT); /* an arithmetic shift keeps the sign */
 }
 
 static inline void zslAddAdjust(zskiplist *zsl, int64_t delta) {
-    zsl->header[0].span += (uint64_t)delta << ADJUST_SHIFT;
+    zsl->word += (uint64_t)delta << ADJUST_SHIFT;
 }
 
 static inline void zslSetListHeight(zskiplist *zsl, int height) {
-    zsl->header[0].span = (zsl->header[0].span & ~(uint64_t)HEIGHT_MASK) | (uint64_t)height;
-}
-
-static inline uint64_t zslSpanOf(const zslLevel *tower, int level) {
-    return level ? tower[level].span : 1;
+    zsl->word = (zsl->word & ~(uint64_t)HEIGHT_MASK) | (uint64_t)height;
 }
 
 /* ---- Nodes ---- */
@@ -109,31 +154,36 @@ static int zslRandomHeight(void) {
     return 1 + __builtin_ctzll(bits) / 2;
 }
 
+static inline size_t zslTowerSize(int height) {
+    return (size_t)height * ZSKIPLIST_LEVEL_BYTES - ZSKIPLIST_SPAN_BYTES;
+}
+
 /* The thread of a snapshot may read a node whose backward pointer changes at this moment (table_parts.h). */
 static inline struct str zslMemberOf(const zskiplistNode *n) {
-    uint64_t word = __atomic_load_n(&n->level[0].span, __ATOMIC_RELAXED), length = word >> LENGTH_SHIFT;
-    const char *bytes = (const char *)&n->level[zslHeightIn(word)];
+    uint64_t word = __atomic_load_n(&n->word, __ATOMIC_RELAXED), length = word >> LENGTH_SHIFT;
+    const char *bytes = (const char *)n->tower + zslTowerSize(zslHeightIn(word));
     if (__builtin_expect(length != LONG_MEMBER, 1)) return strN(bytes, length);
     memcpy(&length, bytes, sizeof length);
     return strN(bytes + sizeof length, length);
 }
 
 static size_t zslNodeSize(int height, size_t length) {
-    return sizeof(zskiplistNode) + (size_t)height * sizeof(zslLevel) + length +
-           (length >= LONG_MEMBER ? sizeof(uint64_t) : 0);
+    size_t size = sizeof(zskiplistNode) + zslTowerSize(height) + length +
+                  (length >= LONG_MEMBER ? sizeof(uint64_t) : 0);
+    return size < NODE_MIN ? NODE_MIN : size;
 }
 
 static zskiplistNode *zslNodeNew(int height, double score, struct str member) {
     uint64_t length = member.len, above = (uint64_t)height - 1;
     zskiplistNode *n = zmalloc(zslNodeSize(height, length));
-    char *bytes = (char *)&n->level[height];
+    char *bytes = (char *)n->tower + zslTowerSize(height);
     if (length >= LONG_MEMBER) {
         memcpy(bytes, &length, sizeof length);
         bytes += sizeof length;
         length = LONG_MEMBER;
     }
     n->score = score;
-    n->level[0].span = length << LENGTH_SHIFT | above << POINTER_BITS;
+    n->word = length << LENGTH_SHIFT | above << POINTER_BITS;
     if (member.len) memcpy(bytes, member.ptr, member.len);
     return n;
 }
@@ -143,16 +193,16 @@ static void zslNodeFree(zskiplistNode *n) {
 }
 
 /* Returns the node of a tower; NULL for the header. */
-static inline zskiplistNode *zslTowerNode(const zskiplist *zsl, zslLevel *tower) {
+static inline zskiplistNode *zslTowerNode(const zskiplist *zsl, zslTower *tower) {
     if (tower == zsl->header) return NULL;
-    return (zskiplistNode *)((char *)tower - offsetof(zskiplistNode, level));
+    return (zskiplistNode *)(tower - offsetof(zskiplistNode, tower));
 }
 
 /* ---- Searching ---- */
 
 /* The last tower left of a place on each level, and their positions. */
 struct zslPath {
-    zslLevel *tower[ZSKIPLIST_MAXLEVEL];
+    zslTower *tower[ZSKIPLIST_MAXLEVEL];
     uint64_t pos[ZSKIPLIST_MAXLEVEL];
 };
 
@@ -184,16 +234,16 @@ typedef bool isLeftFn(const zskiplistNode *n, const void *target);
 /* Finds the last tower for which isLeft holds, and its position; fills in the path unless that is NULL.
  * It is inlined into each caller, with its own isLeft. A node that stopped a higher level is not
  * compared again. */
-static inline __attribute__((always_inline)) zslLevel *
+static inline __attribute__((always_inline)) zslTower *
 zslDescend(const zskiplist *zsl, isLeftFn *isLeft, const void *target, uint64_t *pos, struct zslPath *path) {
-    zslLevel *tower = (zslLevel *)zsl->header;
+    zslTower *tower = (zslTower *)zsl->header;
     const zskiplistNode *stop = NULL;
     uint64_t at = 0;
     for (int i = zslListHeight(zsl) - 1; i >= 0; i--) {
         zskiplistNode *next;
-        while ((next = tower[i].forward) != stop && next && isLeft(next, target)) {
+        while ((next = zslForward(tower, i)) != stop && next && isLeft(next, target)) {
             at += zslSpanOf(tower, i);
-            tower = next->level;
+            tower = next->tower;
         }
         stop = next;
         if (path) {
@@ -214,16 +264,17 @@ static void zslFindPathByKey(const zskiplist *zsl, const struct zslKey *key, str
  * the key change, so this costs O(log distance) expected. */
 static void zslAdvancePath(const struct zslKey *key, struct zslPath *path, int height) {
     int i = 0;
-    while (i < height && path->tower[i][i].forward && zslIsBeforeKey(path->tower[i][i].forward, key)) i++;
+    while (i < height && zslForward(path->tower[i], i) && zslIsBeforeKey(zslForward(path->tower[i], i), key))
+        i++;
     if (!i) return;
-    zslLevel *tower = path->tower[i - 1];
+    zslTower *tower = path->tower[i - 1];
     uint64_t at = path->pos[i - 1];
-    const zskiplistNode *stop = i < height ? path->tower[i][i].forward : NULL;
+    const zskiplistNode *stop = i < height ? zslForward(path->tower[i], i) : NULL;
     while (i-- > 0) {
         zskiplistNode *next;
-        while ((next = tower[i].forward) != stop && next && zslIsBeforeKey(next, key)) {
+        while ((next = zslForward(tower, i)) != stop && next && zslIsBeforeKey(next, key)) {
             at += zslSpanOf(tower, i);
-            tower = next->level;
+            tower = next->tower;
         }
         stop = next;
         path->tower[i] = tower;
@@ -233,23 +284,23 @@ static void zslAdvancePath(const struct zslKey *key, struct zslPath *path, int h
 
 /* Finds the towers to the left of position pos + 1, without their positions. */
 static void zslFindPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
-    zslLevel *tower = zsl->header;
+    zslTower *tower = zsl->header;
     uint64_t at = 0;
     for (int i = zslListHeight(zsl) - 1; i >= 0; i--) {
-        while (tower[i].forward && zslSpanOf(tower, i) <= pos - at) {
+        while (zslForward(tower, i) && zslSpanOf(tower, i) <= pos - at) {
             at += zslSpanOf(tower, i);
-            tower = tower[i].forward->level;
+            tower = zslForward(tower, i)->tower;
         }
         path->tower[i] = tower;
     }
 }
 
 /* Finds the last tower on each of the levels 1 .. height-1, not counting `except`. */
-static void zslFindLastTowers(zskiplist *zsl, int height, const zskiplistNode *except, zslLevel **last) {
-    zslLevel *tower = zsl->header;
+static void zslFindLastTowers(zskiplist *zsl, int height, const zskiplistNode *except, zslTower **last) {
+    zslTower *tower = zsl->header;
     if (height == 1) return;
     for (int i = zslListHeight(zsl) - 1; i > 0; i--) {
-        while (tower[i].forward && tower[i].forward != except) tower = tower[i].forward->level;
+        while (zslForward(tower, i) && zslForward(tower, i) != except) tower = zslForward(tower, i)->tower;
         last[i] = tower;
     }
 }
@@ -260,14 +311,14 @@ static void zslFindLastTowers(zskiplist *zsl, int height, const zskiplistNode *e
 static int zslRaiseHeight(zskiplist *zsl, int height) {
     int before = zslListHeight(zsl);
     if (height <= before) return before;
-    for (int i = before; i < height; i++) zsl->header[i].span = zsl->length - zslGetAdjust(zsl);
+    for (int i = before; i < height; i++) zslSetSpan(zsl->header, i, zsl->length - zslGetAdjust(zsl));
     zslSetListHeight(zsl, height);
     return before;
 }
 
 static void zslLowerHeight(zskiplist *zsl) {
     int height = zslListHeight(zsl);
-    while (height > 1 && !zsl->header[height - 1].forward) height--;
+    while (height > 1 && !zslForward(zsl->header, height - 1)) height--;
     zslSetListHeight(zsl, height);
 }
 
@@ -280,19 +331,19 @@ static inline void zslSetBefore(zskiplist *zsl, zskiplistNode *next, zskiplistNo
 }
 
 static void zslLinkAtTail(zskiplist *zsl, zskiplistNode *n) {
-    zslLevel *last[ZSKIPLIST_MAXLEVEL];
+    zslTower *last[ZSKIPLIST_MAXLEVEL];
     int height = zslNodeHeight(n);
     zslRaiseHeight(zsl, height);
     zslFindLastTowers(zsl, height, NULL, last);
-    last[0] = zsl->tail ? zsl->tail->level : zsl->header;
+    last[0] = zsl->tail ? zsl->tail->tower : zsl->header;
 
-    last[0][0].forward = n;
-    n->level[0].forward = NULL;
+    zslSetForward(last[0], 0, n);
+    zslSetForward(n->tower, 0, NULL);
     for (int i = 1; i < height; i++) {
-        last[i][i].forward = n;
-        last[i][i].span += zslGetAdjust(zsl) + 1;
-        n->level[i].forward = NULL;
-        n->level[i].span = -(zslGetAdjust(zsl) + 1);
+        zslSetForward(last[i], i, n);
+        zslAddSpan(last[i], i, zslGetAdjust(zsl) + 1);
+        zslSetForward(n->tower, i, NULL);
+        zslSetSpan(n->tower, i, -(zslGetAdjust(zsl) + 1));
     }
     zslSetBackward(n, zsl->tail);
     zsl->tail = n;
@@ -308,17 +359,17 @@ static void zslLinkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path
         path->pos[i] = 0;
         highest = height;
     }
-    n->level[0].forward = path->tower[0][0].forward;
-    path->tower[0][0].forward = n;
+    zslSetForward(n->tower, 0, zslForward(path->tower[0], 0));
+    zslSetForward(path->tower[0], 0, n);
     for (int i = 1; i < height; i++) {
-        zslLevel *left = &path->tower[i][i];
+        zslTower *left = path->tower[i];
         uint64_t steps = path->pos[0] + 1 - path->pos[i];
-        n->level[i] = (zslLevel){left->span + 1 - steps, left->forward};
-        *left = (zslLevel){steps, n};
+        zslSetLevel(n->tower, i, zslSpan(left, i) + 1 - steps, zslForward(left, i));
+        zslSetLevel(left, i, steps, n);
     }
-    for (int i = height; i < highest; i++) path->tower[i][i].span++;
+    for (int i = height; i < highest; i++) zslAddSpan(path->tower[i], i, 1);
 
-    zskiplistNode *next = n->level[0].forward;
+    zskiplistNode *next = zslNextOf(n);
     zslSetBackward(n, zslTowerNode(zsl, path->tower[0]));
     zslSetBefore(zsl, next, n);
     zsl->length++;
@@ -353,15 +404,15 @@ static void zslLinkNode(zskiplist *zsl, zskiplistNode *n) {
 
 static void zslUnlinkTail(zskiplist *zsl) {
     zskiplistNode *n = zsl->tail, *before = zslBackwardOf(n);
-    zslLevel *last[ZSKIPLIST_MAXLEVEL];
+    zslTower *last[ZSKIPLIST_MAXLEVEL];
     int height = zslNodeHeight(n);
     zslFindLastTowers(zsl, height, n, last);
-    last[0] = before ? before->level : zsl->header;
+    last[0] = before ? before->tower : zsl->header;
 
-    last[0][0].forward = NULL;
+    zslSetForward(last[0], 0, NULL);
     for (int i = 1; i < height; i++) {
-        last[i][i].forward = NULL;
-        last[i][i].span += n->level[i].span;
+        zslSetForward(last[i], i, NULL);
+        zslAddSpan(last[i], i, zslSpan(n->tower, i));
     }
     zsl->tail = before;
     zsl->length--;
@@ -373,20 +424,20 @@ static void zslUnlinkTail(zskiplist *zsl) {
  * after it is unlinked. */
 static void zslUnlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
                          void (*each)(void *priv, zskiplistNode *n), void *priv) {
-    zslLevel **left = path->tower;
-    zskiplistNode *next = left[0][0].forward;
+    zslTower **left = path->tower;
+    zskiplistNode *next = zslForward(left[0], 0);
     for (uint64_t done = 0; done < count; done++) {
         zskiplistNode *n = next;
-        next = n->level[0].forward;
+        next = zslNextOf(n);
         __builtin_prefetch(next);
         for (int i = 1; i < zslNodeHeight(n); i++) {
-            left[i][i].forward = n->level[i].forward;
-            left[i][i].span += n->level[i].span;
+            zslSetForward(left[i], i, zslForward(n->tower, i));
+            zslAddSpan(left[i], i, zslSpan(n->tower, i));
         }
         if (each) each(priv, n);
     }
-    left[0][0].forward = next;
-    for (int i = 1; i < zslListHeight(zsl); i++) left[i][i].span -= count;
+    zslSetForward(left[0], 0, next);
+    for (int i = 1; i < zslListHeight(zsl); i++) zslAddSpan(left[i], i, -count);
     zslSetBefore(zsl, next, zslTowerNode(zsl, left[0]));
     zsl->length -= count;
     zslLowerHeight(zsl);
@@ -394,13 +445,13 @@ static void zslUnlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
 
 /* Finds the path to n, a node of the list. */
 static void zslFindPathTo(zskiplist *zsl, const zskiplistNode *n, struct zslPath *path) {
-    if (n == zsl->header[0].forward) {
+    if (n == zslForward(zsl->header, 0)) {
         zslBeginPath(zsl, path);
         return;
     }
     struct zslKey key = {n->score, zslMemberOf(n)};
     zslFindPathByKey(zsl, &key, path);
-    serverAssert(path->tower[0][0].forward == n);
+    serverAssert(zslForward(path->tower[0], 0) == n);
 }
 
 static void zslUnlinkNode(zskiplist *zsl, zskiplistNode *n) {
@@ -439,7 +490,7 @@ static void zslMoveLeft(zskiplist *zsl, zskiplistNode *n, const struct zslKey *k
     memcpy(behind.tower, path.tower, (size_t)height * sizeof *path.tower);
     memcpy(behind.pos, path.pos, (size_t)height * sizeof *path.pos);
     zslAdvancePath(&old, &behind, height);
-    serverAssert(behind.tower[0][0].forward == n);
+    serverAssert(zslForward(behind.tower[0], 0) == n);
     zslUnlinkRun(zsl, &behind, 1, NULL, NULL);
     n->score = key->score;
     zslLinkAtPath(zsl, n, &path);
@@ -470,10 +521,10 @@ bool zlexRangeEmpty(const struct zlexRange *r) {
  * touch the first node of every level. */
 static inline __attribute__((always_inline)) zskiplistNode *
 zslFirstNotLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t *pos) {
-    zskiplistNode *first = zsl->header[0].forward;
+    zskiplistNode *first = zslForward(zsl->header, 0);
     *pos = 0;
     if (!first || !isLeft(first, range)) return first;
-    return zslDescend(zsl, isLeft, range, pos, NULL)[0].forward;
+    return zslForward(zslDescend(zsl, isLeft, range, pos, NULL), 0);
 }
 
 /* Finds the last node that is left, and its position; NULL and 0 if there is none. The tail is tried
@@ -527,7 +578,7 @@ uint64_t zslCountInScoreRange(const zskiplistNode **n, const struct zscoreRange 
     if (back) {
         for (; at && count < max && zscoreGteMin(at->score, r); count++) at = zslBackwardOf(at);
     } else {
-        for (; at && count < max && zscoreLteMax(at->score, r); count++) at = at->level[0].forward;
+        for (; at && count < max && zscoreLteMax(at->score, r); count++) at = zslNextOf(at);
     }
     *n = at;
     return count;
@@ -541,9 +592,9 @@ void zslInit(zskiplist *zsl) {
 }
 
 void zslClear(zskiplist *zsl) {
-    zskiplistNode *n = zsl->header[0].forward;
+    zskiplistNode *n = zslForward(zsl->header, 0);
     while (n) {
-        zskiplistNode *next = n->level[0].forward;
+        zskiplistNode *next = zslNextOf(n);
         __builtin_prefetch(next);
         zslNodeFree(n);
         n = next;
@@ -564,7 +615,7 @@ int zslGetHeight(const zskiplist *zsl) {
 }
 
 zskiplistNode *zslGetFirst(const zskiplist *zsl) {
-    return zsl->header[0].forward;
+    return zslForward(zsl->header, 0);
 }
 
 double zslGetNodeScore(const zskiplistNode *n) {
@@ -580,7 +631,7 @@ int zslGetNodeHeight(const zskiplistNode *n) {
 }
 
 zskiplistNode *zslGetNext(const zskiplistNode *n) {
-    return n->level[0].forward;
+    return zslNextOf(n);
 }
 
 zskiplistNode *zslGetPrev(const zskiplistNode *n) {
@@ -592,7 +643,7 @@ size_t zslNodeMemory(const zskiplistNode *n) {
 }
 
 void zslPrefetchFirst(const zskiplist *zsl) {
-    __builtin_prefetch(zsl->header[0].forward);
+    __builtin_prefetch(zslForward(zsl->header, 0));
 }
 
 /* ---- Prefetching ---- */
@@ -617,26 +668,26 @@ void zslFetchBeginRun(const zskiplist *zsl, double score, double last, int run, 
 
 static inline void zslFetchNode(const zskiplistNode *n, int level) {
     __builtin_prefetch(n);
-    __builtin_prefetch(&n->level[level].forward);
+    __builtin_prefetch(n->tower + level * ZSKIPLIST_LEVEL_BYTES);
 }
 
 /* Goes down to the place of a score. At a tower whose next node has not been fetched, prefetches that and the
  * one on the level below, which is searched if the former is too far, and returns true; at the place, false.
  */
 static bool zslFetchDescend(struct zslFetch *f) {
-    const zslLevel *tower = f->tower;
+    const zslTower *tower = f->tower;
     const zskiplistNode *stop = f->stop;
     int level = f->level, ready = f->ready;
     for (; level >= 0; level--) {
         const zskiplistNode *next;
-        while ((next = tower[level].forward) != stop && level >= ready && next->score < f->score) {
-            tower = next->level;
+        while ((next = zslForward(tower, level)) != stop && level >= ready && next->score < f->score) {
+            tower = next->tower;
             ready = f->warm;
         }
         if (next == stop) continue;
         if (level < ready) {
             zslFetchNode(next, level);
-            if (level) zslFetchNode(tower[level - 1].forward, level - 1);
+            if (level) zslFetchNode(zslForward(tower, level - 1), level - 1);
             ready = level ? level - 1 : 0;
             break;
         }
@@ -655,12 +706,12 @@ static bool zslFetchDescend(struct zslFetch *f) {
 
 /* Goes on along the nodes behind the place. */
 static bool zslFetchNext(struct zslFetch *f) {
-    const zskiplistNode *n = f->tower[0].forward;
+    const zskiplistNode *n = zslForward(f->tower, 0);
     f->run = n && !(n->score > f->last) ? f->run - 1 : 0;
     if (!f->run) return false;
-    f->tower = n->level;
-    __builtin_prefetch(n->level[0].forward);
-    __builtin_prefetch((const char *)n->level[0].forward + NODE_GUESS - 1);
+    f->tower = n->tower;
+    __builtin_prefetch(zslNextOf(n));
+    __builtin_prefetch((const char *)zslNextOf(n) + NODE_GUESS - 1);
     return true;
 }
 
@@ -668,12 +719,16 @@ bool zslFetchStep(struct zslFetch *f) {
     if (f->level >= 0 && zslFetchDescend(f)) return true;
     if (f->run > 0) return zslFetchNext(f);
     if (!f->fork) return false;
-    f->tower = f->fork->level;
+    f->tower = f->fork->tower;
     f->level = f->fork_level;
     f->ready = f->warm;
     f->fork = f->stop = NULL;
     f->score = f->other;
     return zslFetchDescend(f);
+}
+
+zskiplistNode *zslFetchPlace(const struct zslFetch *f) {
+    return zslForward(f->tower, 0);
 }
 
 /* ---- Change ---- */
@@ -702,7 +757,7 @@ zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
 
 zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member) {
     zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
-    debugAssert(!zsl->tail || !zslIsBeforeKey(zsl->header[0].forward, &(struct zslKey){score, member}));
+    debugAssert(!zsl->tail || !zslIsBeforeKey(zslForward(zsl->header, 0), &(struct zslKey){score, member}));
     zslLinkAtHead(zsl, n);
     return n;
 }
@@ -715,7 +770,7 @@ void zslDelete(zskiplist *zsl, zskiplistNode *n) {
 void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
     serverAssert(score == score); /* not NaN */
     struct zslKey key = {score, zslMemberOf(n)};
-    const zskiplistNode *next = n->level[0].forward, *before = zslBackwardOf(n);
+    const zskiplistNode *next = zslNextOf(n), *before = zslBackwardOf(n);
     if (score >= n->score && next && zslIsBeforeKey(next, &key))
         zslMoveRight(zsl, n, &key);
     else if (score < n->score && before && !zslIsBeforeKey(before, &key))
@@ -728,10 +783,10 @@ void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
 
 const zskiplistNode *zslClimb(const zskiplistNode *n) {
     int top = zslNodeHeight(n) - 1;
-    const zskiplistNode *next = n->level[top].forward;
+    const zskiplistNode *next = zslForward(n->tower, top);
     if (next) {
-        __builtin_prefetch(&next->level[0].span);
-        if (top) __builtin_prefetch(&next->level[top]);
+        __builtin_prefetch(&next->word);
+        if (top) __builtin_prefetch(next->tower + top * ZSKIPLIST_LEVEL_BYTES);
     }
     return next;
 }
@@ -740,13 +795,13 @@ uint64_t zslGetRank(const zskiplist *zsl, const zskiplistNode *n) {
     uint64_t steps = 0;
     for (const zskiplistNode *next;; n = next) {
         int top = zslNodeHeight(n) - 1;
-        next = n->level[top].forward;
+        next = zslForward(n->tower, top);
         if (!top) {
             if (!next) return zsl->length - 1 - steps;
             steps++;
         } else {
-            steps += n->level[top].span;
-            if (!next) return zsl->length - 1 - (steps + zslGetAdjust(zsl));
+            steps += zslSpan(n->tower, top);
+            if (!next) return zsl->length - 1 - ((steps + zslGetAdjust(zsl)) & SPAN_MASK);
         }
     }
 }
@@ -761,13 +816,13 @@ zskiplistNode *zslGetByRank(const zskiplist *zsl, uint64_t rank) {
         return n;
     }
     left = rank + 1;
-    while (i + 1 < height && zsl->header[i + 1].span <= left) i++;
-    zslLevel *tower = (zslLevel *)zsl->header;
+    while (i + 1 < height && zslSpan(zsl->header, i + 1) <= left) i++;
+    zslTower *tower = (zslTower *)zsl->header;
     for (; i > 0 && left; i--) {
-        for (; tower[i].forward && tower[i].span <= left; tower = tower[i].forward->level)
-            left -= tower[i].span;
+        for (; zslForward(tower, i) && zslSpan(tower, i) <= left; tower = zslForward(tower, i)->tower)
+            left -= zslSpan(tower, i);
     }
-    for (; left; left--) tower = tower[0].forward->level;
+    for (; left; left--) tower = zslForward(tower, 0)->tower;
     return zslTowerNode(zsl, tower);
 }
 
@@ -797,13 +852,13 @@ void zslMoveRange(zskiplist *zsl, uint64_t rank, uint64_t count,
                   zskiplistNode *(*move)(void *priv, zskiplistNode *n), void *priv) {
     struct zslPath path;
     zslFindPathByPos(zsl, rank, &path);
-    for (zskiplistNode *n = path.tower[0][0].forward, *next; n && count; n = next, count--) {
+    for (zskiplistNode *n = zslForward(path.tower[0], 0), *next; n && count; n = next, count--) {
         zskiplistNode *now = move(priv, n);
         if (now) n = now;
-        next = n->level[0].forward;
+        next = zslNextOf(n);
         for (int i = 0; i < zslNodeHeight(n); i++) {
-            path.tower[i][i].forward = n;
-            path.tower[i] = n->level;
+            zslSetForward(path.tower[i], i, n);
+            path.tower[i] = n->tower;
         }
         zslSetBefore(zsl, next, n);
     }
@@ -816,27 +871,29 @@ static void zslVerifyNode(const zskiplist *zsl, const zskiplistNode *n, const zs
     serverAssert(zslNodeHeight(n) <= zslListHeight(zsl));
     serverAssert(zslBackwardOf(n) == prev);
     serverAssert(n->score == n->score);
-    serverAssert((n->level[0].span >> LENGTH_SHIFT == LONG_MEMBER) == (member.len >= LONG_MEMBER));
-    serverAssert(member.ptr + member.len == (const char *)n + zslNodeSize(zslNodeHeight(n), member.len));
-    serverAssert(zmallocSize(n) >= zslNodeSize(zslNodeHeight(n), member.len));
+    serverAssert((n->word >> LENGTH_SHIFT == LONG_MEMBER) == (member.len >= LONG_MEMBER));
+    size_t size = zslNodeSize(zslNodeHeight(n), member.len),
+           used = (size_t)(member.ptr + member.len - (const char *)n);
+    serverAssert(used == size || (used < size && size == NODE_MIN));
+    serverAssert(zmallocSize(n) >= size);
     if (prev) serverAssert(zslIsBeforeKey(prev, &(struct zslKey){n->score, member}));
 }
 
 void zslVerify(const zskiplist *zsl) {
-    const zslLevel *left[ZSKIPLIST_MAXLEVEL];
+    const zslTower *left[ZSKIPLIST_MAXLEVEL];
     uint64_t leftPos[ZSKIPLIST_MAXLEVEL] = {0}, pos = 0;
     int height = zslListHeight(zsl), highest = 1;
     const zskiplistNode *prev = NULL;
     for (int i = 0; i < ZSKIPLIST_MAXLEVEL; i++) left[i] = zsl->header;
     serverAssert(height >= 1 && height <= ZSKIPLIST_MAXLEVEL);
 
-    for (const zskiplistNode *n = zsl->header[0].forward; n; prev = n, n = n->level[0].forward) {
+    for (const zskiplistNode *n = zslForward(zsl->header, 0); n; prev = n, n = zslNextOf(n)) {
         serverAssert(++pos <= zsl->length);
         zslVerifyNode(zsl, n, prev);
         for (int i = 0; i < zslNodeHeight(n); i++) {
-            serverAssert(left[i][i].forward == n);
-            if (i) serverAssert(left[i][i].span == pos - leftPos[i]);
-            left[i] = n->level;
+            serverAssert(zslForward(left[i], i) == n);
+            if (i) serverAssert(zslSpan(left[i], i) == pos - leftPos[i]);
+            left[i] = n->tower;
             leftPos[i] = pos;
         }
         if (zslNodeHeight(n) > highest) highest = zslNodeHeight(n);
@@ -845,7 +902,8 @@ void zslVerify(const zskiplist *zsl) {
     serverAssert(prev == zsl->tail);
     serverAssert(highest == height);
     for (int i = 0; i < ZSKIPLIST_MAXLEVEL; i++) {
-        serverAssert(left[i][i].forward == NULL);
-        if (i && i < height) serverAssert(left[i][i].span + zslGetAdjust(zsl) == pos - leftPos[i]);
+        serverAssert(zslForward(left[i], i) == NULL);
+        if (i && i < height)
+            serverAssert(((zslSpan(left[i], i) + zslGetAdjust(zsl)) & SPAN_MASK) == pos - leftPos[i]);
     }
 }

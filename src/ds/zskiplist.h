@@ -2,15 +2,13 @@
 /* zskiplist.h - ordered index of a sorted set: a skiplist (Pugh 1990) with spans, whose header is inside
  * the list.
  *
- *     zskiplist: | length | tail | header.level[0] .. header.level[MAX-1] |
- *     node:      | score | level[0] {backward+height+len, forward} | level[1] {span, forward} .. | member |
+ *     zskiplist: | length | tail | height, adjust | header: forward, (span, forward) .. |
+ *     node:      | score | backward+height+len | forward, (span, forward) .. | member |
  *
  * There is no header node: the first element is one pointer away from the list. A node is one allocation
- * with the member after the levels; a node of height 1 takes 24 bytes besides its member. The span of
- * level 0 is always 0 or 1 (is there a next node), so its slot stores other data instead: in the list
- * the current height; in a node the backward pointer in 48 bits, and above it the node's height and the
- * member's length. A rank is computed by climbing: from a node forward along the highest level reached,
- * adding spans, up to the end, without comparisons.
+ * with the member after the levels; a node of height 1 takes 22 bytes besides its member. Pointers have 6
+ * bytes and spans 5; level 0 has no span, as that would always be 0 or 1. A rank is computed by climbing:
+ * from a node forward along the highest level reached, adding spans, up to the end, without comparisons.
  *
  * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique: the
  * caller checks that with the member index. Other modules use only these functions. */
@@ -26,16 +24,24 @@
 
 typedef struct zskiplistNode zskiplistNode;
 
-struct zskiplistLevel {
-    uint64_t span; /* level 0: other data, see above */
-    zskiplistNode *forward;
-};
-struct zskiplist { /* 272 bytes; embedded in struct zset beside the member index */
+typedef uint8_t zslTower; /* the first byte of a tower: its forward pointer of level 0 */
+#define ZSKIPLIST_SPAN_BYTES  5
+#define ZSKIPLIST_LEVEL_BYTES 11 /* of a level above 0 */
+#define ZSKIPLIST_TOWER_BYTES (ZSKIPLIST_MAXLEVEL * ZSKIPLIST_LEVEL_BYTES - ZSKIPLIST_SPAN_BYTES)
+
+struct zskiplist { /* embedded in struct zset beside the member index */
     uint64_t length;
     zskiplistNode *tail;
-    struct zskiplistLevel header[ZSKIPLIST_MAXLEVEL];
+    uint64_t word; /* height, and a number for appending: see zskiplist.c */
+    zslTower header[ZSKIPLIST_TOWER_BYTES];
 };
 typedef struct zskiplist zskiplist;
+
+/* An element to make a set of. The member is a view. */
+struct zsetItem {
+    struct str member;
+    double score;
+};
 
 /* Ranges: the score range [min, max], each end open or closed; the lexicographic range over members, which
  * presumes equal scores. */
@@ -88,8 +94,8 @@ const zskiplistNode *zslClimb(const zskiplistNode *n);
  * a hint only: nodes of equal score are not distinguished, and the list must not change between the steps. It
  * may lie in any memory that is aligned to 8 bytes. */
 struct zslFetch {
-    const struct zskiplistLevel *tower; /* the last tower known to be left of the score */
-    const zskiplistNode *stop;          /* the first node right of the score, on the level above */
+    const zslTower *tower;     /* the last tower known to be left of the score */
+    const zskiplistNode *stop; /* the first node right of the score, on the level above */
     const zskiplistNode *fork; /* where the way to the other score leaves that to the first; NULL: nowhere */
     double score, other, last;
     int16_t level, fork_level;
@@ -102,6 +108,9 @@ void zslFetchBegin(const zskiplist *zsl, double score, double other, struct zslF
 /* Begins the search for `score`, and fetches up to `run` nodes from there on with scores up to `last`. */
 void zslFetchBeginRun(const zskiplist *zsl, double score, double last, int run, struct zslFetch *f);
 bool zslFetchStep(struct zslFetch *f);
+/* Returns the node at which the search is: after its end, the first one right of the score, or behind the
+ * run. */
+zskiplistNode *zslFetchPlace(const struct zslFetch *f);
 
 /* Change. O(log n) expected. */
 zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member);

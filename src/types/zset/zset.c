@@ -19,9 +19,6 @@
 #include "types/types.h"
 #include "types/zset/zset_private.h"
 
-/* Maximum of the bytes that a score and the headers take in a listpack. */
-#define SCORE_ROOM (LP_INTBUF_SIZE + DOUBLE_STR_SIZE)
-
 /* Elements for which memory may be allocated before they are read: limits the cost of a wrong count
  * in a file. */
 #define PRESIZE_MAX (1u << 20)
@@ -40,8 +37,12 @@ const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS] = {
 
 /* ---- Encodings ---- */
 
-static bool zsetFitsListpack(size_t entries, size_t longest) {
+bool zsetFitsListpack(size_t entries, size_t longest) {
     return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
+}
+
+const struct zsetIndex *zsetIndexFor(size_t entries, size_t longest) {
+    return zsetIndexes[zsetFitsListpack(entries, longest) ? ZSET_LISTPACK : large_encoding];
 }
 
 /* `entries` is the expected number of elements. */
@@ -55,9 +56,20 @@ static void zsetConvert(struct zsetRef *z, size_t entries) {
     *z = to;
 }
 
+struct zsetRef zsetBuild(const struct zsetItem *items, size_t count) {
+    size_t longest = 0, bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].member.len > longest) longest = items[i].member.len;
+        bytes += items[i].member.len + ZSET_LISTPACK_SCORE;
+    }
+    const struct zsetIndex *index =
+        bytes < LISTPACK_MAX_SAFETY_LIMIT ? zsetIndexFor(count, longest) : zsetIndexes[large_encoding];
+    return (struct zsetRef){index->build(items, count), index};
+}
+
 static bool zsetMustConvert(struct zsetRef z, struct str member) {
-    return z.index == &zsetListpack &&
-           (!zsetFitsListpack(zsetLength(z) + 1, member.len) || !lpSafeToAdd(z.ptr, member.len + SCORE_ROOM));
+    return z.index == &zsetListpack && (!zsetFitsListpack(zsetLength(z) + 1, member.len) ||
+                                        !lpSafeToAdd(z.ptr, member.len + ZSET_LISTPACK_SCORE));
 }
 
 /* Called before a member is added. Returns true when that converted the set: places are no longer valid. */
@@ -68,8 +80,7 @@ static bool zsetMakeRoom(struct zsetRef *z, struct str member) {
 }
 
 struct zsetRef zsetNew(size_t entries, size_t longest) {
-    const struct zsetIndex *index =
-        zsetIndexes[zsetFitsListpack(entries, longest) ? ZSET_LISTPACK : large_encoding];
+    const struct zsetIndex *index = zsetIndexFor(entries, longest);
     return (struct zsetRef){index->create(entries), index};
 }
 
@@ -92,22 +103,21 @@ static enum zsetAdded zsetAddNew(struct zsetRef *z, struct str member, double sc
     return ZADD_ADDED;
 }
 
+enum zsetAdded zsetDecide(double present, double *score, int flags) {
+    if (flags & ZADD_NX) return ZADD_NOP;
+    double wanted = flags & ZADD_INCR ? present + *score : *score;
+    if (isnan(wanted)) return ZADD_NAN;
+    if ((flags & ZADD_GT && wanted <= present) || (flags & ZADD_LT && wanted >= present)) return ZADD_NOP;
+    *score = wanted;
+    return wanted == present ? ZADD_SAME : ZADD_UPDATED;
+}
+
 enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags) {
     struct zsetPlace p;
     if (!zsetFind(*z, member, &p)) return zsetAddNew(z, member, *score, flags, &p);
-    if (flags & ZADD_NX) return ZADD_NOP;
-    double wanted = flags & ZADD_INCR ? p.score + *score : *score;
-    if (isnan(wanted)) return ZADD_NAN;
-    if ((flags & ZADD_GT && wanted <= p.score) || (flags & ZADD_LT && wanted >= p.score)) return ZADD_NOP;
-    *score = wanted;
-    if (wanted == p.score) return ZADD_SAME;
-    z->ptr = z->index->update(z->ptr, member, wanted, &p);
-    return ZADD_UPDATED;
-}
-
-void zsetAppend(struct zsetRef *z, struct str member, double score) {
-    zsetMakeRoom(z, member);
-    z->ptr = z->index->append(z->ptr, member, score);
+    enum zsetAdded done = zsetDecide(p.score, score, flags);
+    if (done == ZADD_UPDATED) z->ptr = z->index->update(z->ptr, member, *score, &p);
+    return done;
 }
 
 bool zsetRemove(struct zsetRef *z, struct str member) {

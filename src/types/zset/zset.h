@@ -7,7 +7,7 @@
  *     | ptr    -->  listpack | struct zset | ...
  *
  *     listpack       member, score, member, score ...                  small sets; zset_listpack.c
- *     struct zset    | skiplist head: 272 | member index: 48 |         all others; zset_skiplist.c
+ *     struct zset    | skiplist head: 200 | member index: 48 |         all others; zset_skiplist.c
  *     zbtree         | packed B+ tree |                          the same with zset-index btree; zset_btree.c
  *
  * An encoding is a table of functions. A call through it costs an indirect jump, so hot paths do not make one
@@ -38,6 +38,7 @@ enum { ZSET_LISTPACK, ZSET_SKIPLIST, ZSET_BTREE, ZSET_ENCODINGS };
  * of the list touches the first line, finding a member the last one. */
 struct zset {
     zskiplist list;
+    uint64_t padding[9]; /* 256 bytes would put the first lines of all sets into a quarter of the cache */
     hashtable members;
 };
 _Static_assert(sizeof(struct zset) == 320, "exactly an allocator class");
@@ -90,7 +91,9 @@ struct zsetIndex {
     const char *name; /* the reply of OBJECT ENCODING */
 
     void *(*create)(size_t entries); /* entries: expected number */
-    void (*destroy)(void *z);        /* may run on another thread */
+    /* Makes a set of items, which are in order and have each member once. */
+    void *(*build)(const struct zsetItem *items, size_t count);
+    void (*destroy)(void *z); /* may run on another thread */
     void *(*copy)(const void *z);
     uint64_t (*length)(const void *z);
     size_t (*memory)(const void *z, size_t samples); /* bytes; samples as in struct objectType */
@@ -161,6 +164,8 @@ static inline void zsetCommit(struct object *o, struct zsetRef z) {
 }
 /* Returns a new set in the encoding that suits this many elements of at most this length. */
 struct zsetRef zsetNew(size_t entries, size_t longest);
+/* Returns a new set of items, which are in order and have each member once. */
+struct zsetRef zsetBuild(const struct zsetItem *items, size_t count);
 void zsetFree(struct zsetRef z);
 struct value zsetValue(struct zsetRef z); /* to put into the keyspace; owns the container */
 
@@ -205,7 +210,6 @@ enum zsetAdded { ZADD_NOP, ZADD_ADDED, ZADD_UPDATED, ZADD_SAME, ZADD_NAN };
 /* Adds or updates one member. *score becomes the member's new score; it is unchanged after ZADD_NOP (the
  * flags forbid the change) and ZADD_NAN (the increment would give NaN). */
 enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags);
-void zsetAppend(struct zsetRef *z, struct str member, double score); /* must sort after all others */
 bool zsetRemove(struct zsetRef *z, struct str member);
 void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count);
 

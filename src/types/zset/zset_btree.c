@@ -34,6 +34,9 @@ static inline struct zbtPos zsetBtreePosOf(const struct zsetPlace *p) {
 static void *zsetBtreeCreate(size_t entries) {
     return zbtCreate(entries);
 }
+static void *zsetBtreeBuild(const struct zsetItem *items, size_t count) {
+    return zbtBuild(items, count);
+}
 static void zsetBtreeDestroy(void *z) {
     zbtFree(z);
 }
@@ -233,6 +236,7 @@ const struct zsetIndex zsetBtree = {
     .encoding = ZSET_BTREE,
     .name = "btree",
     .create = zsetBtreeCreate,
+    .build = zsetBtreeBuild,
     .destroy = zsetBtreeDestroy,
     .copy = zsetBtreeCopy,
     .length = zsetBtreeLength,

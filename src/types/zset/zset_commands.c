@@ -16,6 +16,7 @@
 #include "registry/server_events.h"
 #include "types/keys/generic.h"
 #include "types/types.h"
+#include "types/zset/zset_private.h"
 #include "types/zset/zset_writer.h"
 
 #define SCORES_ON_STACK 32
@@ -102,17 +103,18 @@ static bool zsetParseZaddOptions(struct client *c, struct zaddArgs *a) {
     return !error;
 }
 
+/* Returns a set to which zsetAddPairs will add: its container does not exist yet. */
 static struct zsetRef zsetNewSetFor(struct client *c, const struct zaddArgs *a) {
     size_t longest = 0;
     for (int i = 0; i < a->pairs; i++) {
         size_t len = c->argv[a->first + 2 * i + 1].len;
         if (len > longest) longest = len;
     }
-    return zsetNew((size_t)a->pairs, longest);
+    return (struct zsetRef){NULL, zsetIndexFor((size_t)a->pairs, longest)};
 }
 
 struct zaddResult {
-    uint64_t added, updated;
+    struct zsetAddedCounts counts;
     enum zsetAdded last;
     double score;
 };
@@ -121,20 +123,26 @@ struct zaddResult {
 static struct zaddResult zsetAddPairs(struct client *c, struct zsetRef *z, const struct zaddArgs *a,
                                       const double *scores) {
     struct zaddResult res = {0};
-    struct argsAhead ahead = membersAhead(c->argv + a->first + 1, 2, a->pairs);
+    const struct str *members = c->argv + a->first + 1;
+    if (zsetAddsInBulk(*z, (size_t)a->pairs)) {
+        res.counts = zsetAddMany(z, members, scores, (size_t)a->pairs, a->flags);
+        return res;
+    }
+    if (!z->ptr) z->ptr = z->index->create((size_t)a->pairs);
+    struct argsAhead ahead = membersAhead(members, 2, a->pairs);
     for (int i = 0; i < a->pairs; i++) {
         membersAheadNext(&ahead, ahead.count ? zsetTable(*z) : NULL);
         res.score = scores[i];
-        res.last = zsetAdd(z, c->argv[a->first + 2 * i + 1], &res.score, a->flags);
-        res.added += res.last == ZADD_ADDED;
-        res.updated += res.last == ZADD_UPDATED;
+        res.last = zsetAdd(z, members[2 * i], &res.score, a->flags);
+        res.counts.added += res.last == ZADD_ADDED;
+        res.counts.updated += res.last == ZADD_UPDATED;
     }
     return res;
 }
 
 static void zsetReplyAdded(struct client *c, const struct zaddArgs *a, const struct zaddResult *res) {
     if (!(a->flags & ZADD_INCR))
-        replyLongLong(c, (int64_t)(a->changed ? res->added + res->updated : res->added));
+        replyLongLong(c, (int64_t)(res->counts.added + (a->changed ? res->counts.updated : 0)));
     else if (res->last == ZADD_NAN)
         replyError(c, "ERR resulting score is not a number (NaN)");
     else if (res->last == ZADD_NOP)
@@ -157,8 +165,8 @@ static void zsetAddWithScores(struct client *c, const struct zaddArgs *a, const 
         res = zsetAddPairs(c, &z, a, scores);
         dbAdd(c->db, key, zsetValue(z));
     }
-    if (res.added + res.updated)
-        zsetReportChange(c, key, a->flags & ZADD_INCR ? "zincr" : "zadd", false, res.added + res.updated);
+    uint64_t changes = res.counts.added + res.counts.updated;
+    if (changes) zsetReportChange(c, key, a->flags & ZADD_INCR ? "zincr" : "zadd", false, changes);
     zsetReplyAdded(c, a, &res);
 }
 

@@ -22,14 +22,20 @@ void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const s
  * result deletes the key. Owns z. */
 void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const char *event, uint64_t changes);
 
+/* ---- Adding many members to a new or small set (zset_bulk.c) ---- */
+/* Whether this many members suit it. z.ptr NULL: the set is new, and gets the encoding z.index. */
+bool zsetAddsInBulk(struct zsetRef z, size_t count);
+struct zsetAddedCounts {
+    uint64_t added, updated;
+};
+/* Adds the members argv[0], argv[2] .. as zsetAdd would, one after the other. */
+struct zsetAddedCounts zsetAddMany(struct zsetRef *z, const struct str *argv, const double *scores,
+                                   size_t count, int flags);
+
 /* ---- Collecting elements (zset_items.c) ----
  *
  *     items:  | member, score | member, score | ...     views into the sets read, or into copies made here
  *     text:   chunk -> chunk                             (integers of a listpack) */
-struct zsetItem {
-    struct str member;
-    double score;
-};
 struct zsetItems {
     struct zsetItem *item;
     size_t count, capacity;
@@ -41,7 +47,8 @@ void zsetItemsFree(struct zsetItems *items);
 struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, double score, bool copy);
 struct zsetItem *zsetItemsAddElement(struct zsetItems *items, const struct zsetElement *e);
 void zsetItemsSort(struct zsetItems *items); /* by score and member; fast when they are in order */
-/* Returns a new set of the items, which are in order. */
-struct zsetRef zsetItemsToSet(const struct zsetItems *items);
+static inline struct zsetRef zsetItemsToSet(const struct zsetItems *items) { /* they must be in order */
+    return zsetBuild(items->item, items->count);
+}
 /* Replies an array of all items. */
 void zsetItemsReply(struct client *c, const struct zsetItems *items, bool withscores);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -19,7 +20,7 @@
 #include "commands/cmd_sorted_set.h"
 #include "ds/zbtree.h"
 #include "registry/config.h"
-#include "types/zset/zset.h"
+#include "types/zset/zset_commands.h"
 
 /* zsetInit() registers these; the commands themselves are above this layer. */
 const struct commandSpec commandsSortedSet[] = {{0}};
@@ -404,6 +405,104 @@ static void testLoadMany(void **state) {
     zsetIndexTestLoadMany(*state, 0);
 }
 
+/* ---- Building, and adding many at once ---- */
+
+static void zsetIndexTestBuild(void **state) {
+    const struct zsetIndex *index = *state;
+    static struct zsetItem items[MODEL_MAX];
+    for (size_t n = 0; n <= MODEL_MAX; n++) {
+        fillModel(n, n % 3 ? "member " : "12");
+        for (size_t i = 0; i < n; i++)
+            items[i] = (struct zsetItem){zsetIndexTestNameOf(&model[i]), model[i].score};
+        struct zsetRef z = {index->build(items, n), index};
+        checkInvariants(z);
+        zsetIndexTestCheckAll(z);
+        if (n) checkRandomSlices(z);
+        z.index->destroy(z.ptr);
+    }
+}
+
+/* Pairs are added to a set one by one and at once to another one, with members that come twice
+ * and scores of -0. Results, encodings, and elements are equal. */
+enum { MANY_PAIRS = 90 };
+struct manyPairs {
+    char names[MANY_PAIRS][80];
+    struct str argv[2 * MANY_PAIRS];
+    double scores[MANY_PAIRS];
+    size_t count;
+    int flags;
+};
+
+static void zsetIndexTestRandomPairs(struct manyPairs *m) {
+    static const int flags[] = {0,       0,       ZADD_NX,           ZADD_XX,
+                                ZADD_GT, ZADD_LT, ZADD_XX | ZADD_GT, ZADD_XX | ZADD_LT};
+    uint64_t universe = 20 + randomBelow(200);
+    m->count = 4 + randomBelow(MANY_PAIRS - 3);
+    m->flags = flags[randomBelow(sizeof flags / sizeof *flags)];
+    for (size_t i = 0; i < m->count; i++) {
+        char *name = m->names[i];
+        size_t len = ull2string(name, randomBelow(universe));
+        if (randomBelow(3) == 0) name[len++] = 'x';
+        if (randomBelow(400) == 0) memset(name + len, 'y', 65), len += 65;
+        m->argv[2 * i] = strN(name, len);
+        m->scores[i] = randomBelow(10) ? zsetIndexTestRandomScore() : -0.0;
+        if (randomBelow(50) == 0) m->scores[i] = randomBelow(2) ? INFINITY : 5e18;
+    }
+}
+
+static void zsetIndexTestAddOneByOne(struct zsetRef *z, const struct manyPairs *m,
+                                     struct zsetAddedCounts *counts) {
+    *counts = (struct zsetAddedCounts){0};
+    for (size_t i = 0; i < m->count; i++) {
+        double score = m->scores[i];
+        enum zsetAdded done = zsetAdd(z, m->argv[2 * i], &score, m->flags);
+        counts->added += done == ZADD_ADDED;
+        counts->updated += done == ZADD_UPDATED;
+    }
+}
+
+static void zsetIndexTestCheckEqual(struct zsetRef a, struct zsetRef b) {
+    struct zsetIterator x = zsetIterate(a, 0), y = zsetIterate(b, 0);
+    struct zsetElement e, f;
+    assert_ptr_equal(a.index, b.index);
+    assert_int_equal(zsetLength(a), zsetLength(b));
+    while (zsetNext(&x, &e)) {
+        assert_true(zsetNext(&y, &f));
+        assert_true(strEq(e.member, f.member) && e.score == f.score && signbit(e.score) == signbit(f.score));
+    }
+}
+
+static void testAddMany(void **state) {
+    static struct manyPairs m;
+    unsigned bulks = 0, converted = 0;
+    setLarge(*state);
+    for (unsigned i = 0; i < 3000; i++) {
+        struct zsetAddedCounts one, many;
+        size_t announced = randomBelow(60);
+        struct zsetRef a = zsetNew(announced, 0), b = {NULL, a.index};
+        for (unsigned times = 1 + (unsigned)randomBelow(4); times; times--) {
+            do zsetIndexTestRandomPairs(&m);
+            while (!b.ptr && m.flags & ZADD_XX);
+            zsetIndexTestAddOneByOne(&a, &m, &one);
+            if (zsetAddsInBulk(b, m.count)) {
+                const struct zsetIndex *before = b.index;
+                many = zsetAddMany(&b, m.argv, m.scores, m.count, m.flags);
+                bulks++;
+                converted += b.index != before;
+            } else {
+                zsetIndexTestAddOneByOne(&b, &m, &many);
+            }
+            assert_int_equal(one.added, many.added);
+            assert_int_equal(one.updated, many.updated);
+            zsetIndexTestCheckEqual(a, b);
+            checkInvariants(b);
+        }
+        zsetFree(a);
+        zsetFree(b);
+    }
+    assert_true(bulks > 1000 && converted > 100);
+}
+
 /* ---- Moving ---- */
 
 /* Every allocation, or every other one, is moved, and the old bytes are overwritten. */
@@ -563,6 +662,11 @@ int main(void) {
         cmocka_unit_test_prestate(testLoadMany, bt.state),
         cmocka_unit_test_prestate(testFromListpack, sl.state),
         cmocka_unit_test_prestate(testFromListpack, bt.state),
+        cmocka_unit_test_prestate(zsetIndexTestBuild, lp.state),
+        cmocka_unit_test_prestate(zsetIndexTestBuild, sl.state),
+        cmocka_unit_test_prestate(zsetIndexTestBuild, bt.state),
+        cmocka_unit_test_prestate(testAddMany, sl.state),
+        cmocka_unit_test_prestate(testAddMany, bt.state),
         cmocka_unit_test_prestate(testDefrag, lp.state),
         cmocka_unit_test_prestate(testDefrag, sl.state),
         cmocka_unit_test_prestate(testDefrag, bt.state),

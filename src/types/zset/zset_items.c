@@ -2,7 +2,7 @@
 /* zset_items.c - elements collected from several sources: results of ZUNION and its kin, and of ZSCAN.
  * zset_commands.h has a drawing.
  *
- * A result is an array that is sorted once, at the end, and then replied or made into a set by appending: no
+ * A result is an array that is sorted once, at the end, and then replied or made into a set (zsetBuild): no
  * ordered index is kept while it grows. */
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -85,15 +85,6 @@ void zsetItemsSort(struct zsetItems *items) {
     zfree(items->item);
     zfree(keys);
     items->item = sorted;
-}
-
-struct zsetRef zsetItemsToSet(const struct zsetItems *items) {
-    size_t longest = 0;
-    for (size_t i = 0; i < items->count; i++)
-        if (items->item[i].member.len > longest) longest = items->item[i].member.len;
-    struct zsetRef z = zsetNew(items->count, longest);
-    for (size_t i = 0; i < items->count; i++) zsetAppend(&z, items->item[i].member, items->item[i].score);
-    return z;
 }
 
 void zsetItemsReply(struct client *c, const struct zsetItems *items, bool withscores) {

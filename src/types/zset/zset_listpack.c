@@ -78,6 +78,27 @@ static void *zsetListpackCreate(size_t entries) {
     return lpNew(entries * PAIR_GUESS);
 }
 
+static size_t zsetListpackPairBound(const struct zsetItem *item) {
+    return lpElementBound(item->member.len) + (zsetListpackIsIntegral(item->score)
+                                                   ? lpIntBytes((int64_t)item->score)
+                                                   : lpElementBound(DOUBLE_STR_SIZE));
+}
+
+static void *zsetListpackBuild(const struct zsetItem *items, size_t count) {
+    size_t bound = LP_HEADER_BYTES + LP_END_BYTES;
+    for (size_t i = 0; i < count; i++) bound += zsetListpackPairBound(&items[i]);
+    unsigned char *lp = zmalloc(bound), *to = lp + LP_HEADER_BYTES;
+    for (size_t i = 0; i < count; i++) {
+        char text[DOUBLE_STR_SIZE];
+        double score = items[i].score;
+        to = lpElementWrite(to, items[i].member);
+        to = zsetListpackIsIntegral(score) ? lpElementWriteInt(to, (int64_t)score)
+                                           : lpElementWrite(to, strN(text, d2string(text, score)));
+    }
+    lpSeal(lp, (size_t)(to - lp) + LP_END_BYTES, 2 * count);
+    return lpShrinkToFit(lp);
+}
+
 static void zsetListpackDestroy(void *z) {
     lpFree(z);
 }
@@ -293,6 +314,7 @@ const struct zsetIndex zsetListpack = {
     .encoding = ZSET_LISTPACK,
     .name = "listpack",
     .create = zsetListpackCreate,
+    .build = zsetListpackBuild,
     .destroy = zsetListpackDestroy,
     .copy = zsetListpackCopy,
     .length = zsetListpackLength,

@@ -141,9 +141,10 @@ static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) 
     for (int i = 0; i < op->count; i++) total += op->sources[i].length;
     zsetItemsInit(out, total); /* it never moves, as the table points into it */
     hashtableInit(&index, &itemIndexType);
-    if (op->count > 1) hashtableExpand(&index, op->sources[op->count - 1].length);
+    if (op->count > 1) hashtableExpand(&index, op->sources[op->count - 2].length);
     for (int i = 0; i < op->count; i++) {
         const struct zsetSource *s = &op->sources[i];
+        bool last = i + 1 == op->count; /* its members need not be found any more */
         struct sourceIterator it;
         zsetOpsSourceIterate(&it, s);
         while (zsetOpsSourceNext(&it, &e)) {
@@ -152,10 +153,10 @@ static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) 
             struct zsetItem *known = i ? hashtableFindHashed(&index, e.member, hash) : NULL;
             if (known)
                 known->score = zsetOpsAggregate(op->aggregate, known->score, e.score);
-            else if (op->count > 1)
-                hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hash);
-            else
+            else if (last)
                 zsetItemsAddElement(out, &e);
+            else
+                hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hash);
         }
         zsetOpsSourceStop(&it);
     }

@@ -116,13 +116,15 @@ static void zsetRangeStoreRange(struct client *c, struct object *o, const struct
                                 const struct zsetSlice *s) {
     struct str by_rank[] = {STR("ZRANGESTORE"), c->argv[1], c->argv[2], {0}, {0}};
     if (s->count && zsetRangeFollowsStructure(zsetOpen(o), r)) zsetRangePropagate(c, by_rank, 3, s);
-    struct zsetRef to = zsetNew(s->count, 0);
+    struct zsetItems items;
+    zsetItemsInit(&items, s->count);
     if (s->count) {
         struct zsetIterator it = zsetIterate(zsetOpen(o), s->rank);
         struct zsetElement e;
-        for (uint64_t left = s->count; left && zsetNext(&it, &e); left--) zsetAppend(&to, e.member, e.score);
+        for (uint64_t left = s->count; left && zsetNext(&it, &e); left--) zsetItemsAddElement(&items, &e);
     }
-    zsetStoreResult(c, c->argv[1], to, "zrangestore", 1);
+    zsetStoreResult(c, c->argv[1], zsetItemsToSet(&items), "zrangestore", 1);
+    zsetItemsFree(&items);
 }
 
 static void zsetRangeGeneric(struct client *c, const struct zrangeForm *f) {

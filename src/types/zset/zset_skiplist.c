@@ -29,6 +29,7 @@
 #define EXTENT_WALK 16
 #define NODE_GUESS  48   /* typical bytes of a node */
 #define WARM_MAX    4096 /* elements that fit into a second-level cache */
+#define BUILD_AHEAD 8    /* elements of a new set that are hashed ahead */
 #define RUN_NODES   16   /* elements of a range that are fetched ahead */
 /* Lists of up to this many elements are searched in less time than fetching the way takes. */
 #define WAY_MIN 32768
@@ -59,6 +60,23 @@ static void *zsetSkiplistCreate(size_t entries) {
     zslInit(&zs->list);
     hashtableInit(&zs->members, &memberIndexType);
     if (entries) hashtableExpand(&zs->members, entries);
+    return zs;
+}
+
+/* Hashes are computed ahead, so that the buckets have arrived when they are needed. */
+static void *zsetSkiplistBuild(const struct zsetItem *items, size_t count) {
+    struct zset *zs = zsetSkiplistCreate(count);
+    uint64_t hashes[BUILD_AHEAD];
+    for (size_t i = 0; i < count + BUILD_AHEAD; i++) {
+        uint64_t *hash = &hashes[i % BUILD_AHEAD];
+        if (i >= BUILD_AHEAD) {
+            const struct zsetItem *item = &items[i - BUILD_AHEAD];
+            hashtableAddUnchecked(&zs->members, zslAppend(&zs->list, item->score, item->member), *hash);
+        }
+        if (i >= count) continue;
+        *hash = zsetSkiplistMemberHash(items[i].member);
+        hashtablePrefetchBucket(&zs->members, *hash);
+    }
     return zs;
 }
 
@@ -458,6 +476,7 @@ const struct zsetIndex zsetSkiplist = {
     .encoding = ZSET_SKIPLIST,
     .name = "skiplist",
     .create = zsetSkiplistCreate,
+    .build = zsetSkiplistBuild,
     .destroy = zsetSkiplistDestroy,
     .copy = zsetSkiplistCopy,
     .length = zsetSkiplistLength,

@@ -54,6 +54,12 @@ def zadd(p):
     return Command(b"ZADD", key(p), *options, *pairs, how=FLOAT)
 
 
+def zadd_some(p):
+    """Enough members to be added in bulk, some of them twice, with every option."""
+    pairs = [x for _ in range(p.randint(4, 60)) for x in (score(p), p.choice([member(p), b"m%d" % p.randint(0, 80)]))]
+    return Command(b"ZADD", key(p), *p.choice([[], [], [b"NX"], [b"XX"], [b"GT"], [b"LT", b"CH"], [b"CH"], [b"XX", b"GT", b"CH"]]), *pairs, how=FLOAT)
+
+
 def zadd_many(p):
     """Past the default limit of a listpack in one go."""
     start = p.randint(0, 50)
@@ -278,7 +284,7 @@ def delete(p):
 
 
 COMMANDS = [
-    (30, zadd), (1.2, zadd_many), (6, zincrby), (8, zrem), (6, zscore), (3, zmscore), (3, zcard), (7, zrank),
+    (30, zadd), (1.2, zadd_many), (2, zadd_some), (6, zincrby), (8, zrem), (6, zscore), (3, zmscore), (3, zcard), (7, zrank),
     (4, zcount), (5, lex_change), (7, lex_command), (12, zrange), (2, zrangestore), (9, zrange_old), (2, zremrange), (4, zpop),
     (2, zmpop), (0.5, bzpop), (7, combine), (3, combine_store), (3, zintercard), (4, zrandmember), (1.5, zscan),
     (3, encoding), (0.5, delete),
