@@ -70,6 +70,7 @@
 #define SLOW_SYNC_MS   2000 /* an fsync that takes longer is logged and counted each time */
 #define SYNC_PERIOD_MS 1000
 #define RETRY_MS       1000
+#define SYNC_AHEAD     (8 * 1024 * 1024) /* bytes whose fsync the main thread makes */
 #define ERROR_LOG_MS   30000
 #define BUFFER_KEEP    (1024 * 1024) /* a larger buffer is freed after it has been written */
 
@@ -103,6 +104,7 @@ static atomic_ullong written_bytes;
 static atomic_ullong synced_bytes;
 static atomic_uint increment_number; /* changes with aof.fd, before the new file is written */
 static atomic_llong sync_us;         /* how long the thread's last fsync took; 0: that has been noted */
+static bool manifest_synced = true;  /* its name is on the disk */
 static bool gate_used;               /* replies wait for the disk */
 static struct syncGroup group;       /* with `always`: for whom the next fsync waits */
 static pthread_mutex_t group_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -136,6 +138,14 @@ sds aofTempIncrement(void) {
     return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "%s.incr", aof_dir, aof_filename);
 }
 
+static void aofExitUnsynced(int code) {
+    serverLog(LL_WARNING,
+              "fsync of the append-only file failed: %s. With appendfsync always no write may be "
+              "acknowledged without it, so the server exits.",
+              strerror(code));
+    exit(1);
+}
+
 /* The folder's own name has to survive a loss of power, too. A process that was killed may have left a folder
  * whose name is not on the disk yet. */
 bool aofMakeDir(void) {
@@ -147,10 +157,22 @@ bool aofMakeDir(void) {
 
 bool aofWriteManifest(const struct aofManifest *m) {
     sds name = sdscatprintf(sdsempty(), "%s" AOF_MANIFEST_SUFFIX, aof_filename);
-    bool ok = aofManifestWrite(aof_dir, name, m);
-    if (!ok) serverLog(LL_WARNING, "Failed to write the AOF manifest %s: %s", name, strerror(errno));
+    bool synced, ok = aofManifestWrite(aof_dir, name, m, &synced);
+    int reason = errno;
+    if (ok) manifest_synced = synced;
+    if (!ok) serverLog(LL_WARNING, "Failed to write the AOF manifest %s: %s", name, strerror(reason));
     sdsfree(name);
+    if (ok && !synced && aof_fsync == AOF_FSYNC_ALWAYS) aofExitUnsynced(reason);
+    if (ok && !synced)
+        serverLog(LL_WARNING,
+                  "The directory of the AOF manifest could not be synced: %s. A loss of power may bring back "
+                  "the former manifest, whose files are kept.",
+                  strerror(reason));
     return ok;
+}
+
+bool aofSyncManifest(void) {
+    return manifest_synced || (manifest_synced = fileSyncFolder(aof_dir));
 }
 
 int aofOpenIncrement(struct aofManifest *m) {
@@ -234,14 +256,6 @@ static void aofSyncOnThread(int fd, bool close, int64_t until_us) {
     bioSubmit(BIO_FSYNC, aofSyncJob, job);
 }
 
-static void aofExitUnsynced(int code) {
-    serverLog(LL_WARNING,
-              "fsync of the append-only file failed: %s. With appendfsync always no write may be "
-              "acknowledged without it, so the server exits.",
-              strerror(code));
-    exit(1);
-}
-
 static void aofNoteAllSynced(void) {
     atomic_store(&synced_offset, written_offset);
     atomic_store(&synced_bytes, written_bytes);
@@ -257,6 +271,19 @@ static void aofSyncNow(void) {
     sync_requested_size = aof.incr_size;
     synced_ms = mstime();
     aofNoteAllSynced();
+}
+
+bool aofSyncAhead(void) {
+    static bool asked;
+    if (aof.fd < 0 || aof_fsync == AOF_FSYNC_ALWAYS) return true;
+    if (asked && atomic_load(&syncs_pending)) return false;
+    if (asked || written_bytes - synced_bytes <= SYNC_AHEAD) {
+        asked = false;
+        return true;
+    }
+    asked = true;
+    aofSyncOnThread(aof.fd, false, 0);
+    return false;
 }
 
 bool aofSyncIncrement(void) {
@@ -688,6 +715,11 @@ static void aofOpenForWriting(void) {
     if (fd < 0 || fstat(fd, &st) != 0) {
         serverLog(LL_WARNING, "Opening the append-only file %s for writing failed: %s", path,
                   strerror(errno));
+        exit(1);
+    }
+    /* Clients are about to read what a killed process has written, but may not have synced. */
+    if (last && aof_fsync != AOF_FSYNC_NO && fdatasync(fd) != 0) {
+        serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(errno));
         exit(1);
     }
     if (last) {

@@ -187,7 +187,7 @@ bool aofManifestRead(const char *path, struct aofManifest *m, sds *error) {
 
 /* ---- Files ---- */
 
-bool aofManifestWrite(const char *dir, const char *name, const struct aofManifest *m) {
+bool aofManifestWrite(const char *dir, const char *name, const struct aofManifest *m, bool *synced) {
     serverAssert(!strchr(name, '/'));
     sds text = aofManifestText(m);
     sds path = aofPath(dir, name);
@@ -197,7 +197,8 @@ bool aofManifestWrite(const char *dir, const char *name, const struct aofManifes
     int saved = errno;
     if (fd >= 0 && close(fd) != 0 && ok) ok = false, saved = errno;
     if (ok && rename(temp, path) != 0) ok = false, saved = errno;
-    if (ok && !fileSyncFolder(dir)) ok = false, saved = errno;
+    *synced = ok && fileSyncFolder(dir);
+    if (ok && !*synced) saved = errno;
     if (!ok) unlink(temp);
     sdsfree(text);
     sdsfree(path);

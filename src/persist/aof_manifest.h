@@ -31,8 +31,10 @@ struct aofManifest {
 /* Reads a manifest. False: *error, owned by the caller, says why, and m is empty. A missing file is an
  * error as well (errno ENOENT). */
 bool aofManifestRead(const char *path, struct aofManifest *m, sds *error);
-/* Writes a manifest completely or not at all, and syncs it and its folder. False: errno. */
-bool aofManifestWrite(const char *dir, const char *name, const struct aofManifest *m);
+/* Writes a manifest completely or not at all, and syncs it and its folder. False: errno. If only the folder
+ * could not be synced, the manifest is in its place, *synced is false, and errno says why: after a loss of
+ * power it may be the former one that is there. */
+bool aofManifestWrite(const char *dir, const char *name, const struct aofManifest *m, bool *synced);
 /* Returns the text of the file, which the caller frees. */
 sds aofManifestText(const struct aofManifest *m);
 struct aofManifest aofManifestCopy(const struct aofManifest *m);

@@ -43,9 +43,12 @@ void aofAssertState(void);
 
 sds aofFileName(int64_t seq, char type, bool rdb);  /* returns e.g. appendonly.aof.2.base.rdb */
 bool aofWriteManifest(const struct aofManifest *m); /* false: logged */
+bool aofSyncManifest(void); /* syncs the name of the manifest, if that has failed before */
 bool aofMakeDir(void);
 /* Writes the buffer to the file; force: even if a write has just failed. Does nothing without a file. */
 void aofFlush(bool force);
+/* Before aofSyncIncrement: has a thread sync what is more than a little. False: that has not ended yet. */
+bool aofSyncAhead(void);
 /* Waits until the disk has all of the increment, and of those before it. False: logged. */
 bool aofSyncIncrement(void);
 /* Makes this open file the increment; the former one is synced and closed on the thread. */

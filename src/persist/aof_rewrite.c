@@ -236,8 +236,10 @@ static void aofRewriteDeletePath(void *arg) {
     sdsfree(path);
 }
 
+/* Not while a loss of power could bring back a manifest that names these files. */
 void aofDeleteHistory(void) {
     bool any = false;
+    if (!aofSyncManifest()) return;
     for (size_t i = 0; i < aof.manifest.count; i++) {
         if (aof.manifest.files[i].type != 'h') continue;
         any = true;
@@ -494,19 +496,16 @@ static bool aofRewriteIsDue(void) {
 static void aofRewriteCron(void) {
     if (childRunning() != CHILD_NONE) return;
     const char *err;
-    if (aof.rewrite_scheduled) {
-        if (wait_until_s && time(NULL) < wait_until_s) return;
-        aofRewriteStart(&err);
-    } else if (aofRewriteIsDue()) {
-        aofRewriteStart(&err);
-    }
+    if (!aof.rewrite_scheduled) aof.rewrite_scheduled = aofRewriteIsDue();
+    if (!aof.rewrite_scheduled || (wait_until_s && time(NULL) < wait_until_s)) return;
+    if (aofSyncAhead()) aofRewriteStart(&err);
 }
 
 void bgrewriteaofCommand(struct client *c) {
     const char *err;
     if (childRunning() == CHILD_AOF) {
         replyError(c, "ERR Background append only file rewriting already in progress");
-    } else if (childRunning() != CHILD_NONE || c->flags & CLIENT_IN_EXEC) {
+    } else if (childRunning() != CHILD_NONE || c->flags & CLIENT_IN_EXEC || !aofSyncAhead()) {
         aof.rewrite_scheduled = true;
         aofRewriteNoteOutcome(false); /* an explicit request does not wait because of earlier failures */
         replyStatus(c, "Background append only file rewriting scheduled");

@@ -86,6 +86,34 @@ tags {external:skip valgrind:skip} {
         }
     }
 
+    # Also found there: the manifest was in its place, and the base that it names was deleted again.
+    test {an fsync that fails during a rewrite, whichever it is: the next start finds everything} {
+        start_server [list executable $program overrides {appendonly yes appendfsync everysec}] {
+            for {set skip 0} {$skip < 10} {incr skip} {
+                r set last $skip
+                faults fsync $EIO $skip 1 appendonlydir
+                catch { r bgrewriteaof }
+                wait_for_condition 400 25 {![s aof_rewrite_in_progress]} else { fail "the rewrite does not end" }
+                faults
+                restart_server 0 KILL
+                assert_equal $skip [r get last]
+            }
+        }
+    }
+
+    test {what a killed process has written is synced before the next one answers} {
+        start_server [list executable $program overrides {appendonly yes appendfsync everysec}] {
+            r set key 1
+            faults fdatasync -1 0 1000000 incr.aof
+            wait_for_condition 400 25 {[s aof_pending_bio_fsync] == 0} else { fail "no fsync" }
+            set before [faults_seen]
+            restart_server 0 KILL
+            assert_equal 1 [r get key]
+            assert_morethan [faults_seen] $before
+            faults
+        }
+    }
+
     foreach {what call errno} [list "a full disk" write $ENOSPC "a failed fsync" fdatasync $EIO] {
         test "appendfsync always, $what: the server exits before an acknowledged write is lost" {
             set dir $::work_dir/always.[incr ::server_count]
