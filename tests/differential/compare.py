@@ -106,8 +106,10 @@ def same_time_ms(a, b):
 def same_encoding(a, b):
     """Our encoding may be smaller: the oracle also converts where a command has no effect, after a limit has changed.
     Whether a result is an intset depends on which of several sets of one size comes first. A listpack of fields that expire
-    has a name of its own in Redis 8."""
-    smaller = {b"btree": (b"skiplist",), b"int": (b"embstr",), b"listpack": (b"skiplist", b"quicklist", b"hashtable", b"intset", b"listpackex")}
+    has a name of its own in Redis 8. A list may be a quicklist here only, as LSET of a large element leaves a node above the limit
+    in Valkey and divides it here, and only one node becomes a listpack again when the limit is raised (unit/type/list_encoding tests the usual cases)."""
+    smaller = {b"btree": (b"skiplist",), b"int": (b"embstr",), b"listpack": (b"skiplist", b"quicklist", b"hashtable", b"intset", b"listpackex"),
+               b"quicklist": (b"listpack",)}
     return b[1] in smaller.get(a[1], ())
 
 
