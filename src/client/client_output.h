@@ -26,8 +26,8 @@ void clientsWritePending(void);
 /* Whether a priority client has output; sends to priority clients only. Both are O(clients with output). */
 bool clientsHavePriorityOutput(void);
 void clientsWritePriority(void);
-size_t
-clientsAwaitReply(void); /* clients with output of this turn, and output of earlier turns that is held back */
+/* Returns how many have output of this turn, plus how many outputs of earlier turns are held back. */
+size_t clientsAwaitReply(void);
 void clientWriteLater(struct client *c); /* called by reply.c for the first byte */
 /* Sends until the chain is empty or the socket is full. Returns false when the connection is broken. */
 bool clientSendNow(struct client *c);

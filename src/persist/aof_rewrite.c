@@ -485,7 +485,6 @@ void aofRewriteCancel(void) {
 
 static bool aofRewriteIsDue(void) {
     if (aof.state != AOF_ON || !auto_percentage || aof.size <= (uint64_t)auto_min_size) return false;
-    if (wait_until_s && time(NULL) < wait_until_s) return false;
     uint64_t base = aof.base_size ? aof.base_size : 1;
     int64_t percent = (int64_t)(aof.size * 100 / base) - 100;
     if (percent < auto_percentage) return false;
@@ -494,11 +493,10 @@ static bool aofRewriteIsDue(void) {
 }
 
 static void aofRewriteCron(void) {
-    if (childRunning() != CHILD_NONE) return;
+    if (childRunning() != CHILD_NONE || (wait_until_s && time(NULL) < wait_until_s)) return;
     const char *err;
     if (!aof.rewrite_scheduled) aof.rewrite_scheduled = aofRewriteIsDue();
-    if (!aof.rewrite_scheduled || (wait_until_s && time(NULL) < wait_until_s)) return;
-    if (aofSyncAhead()) aofRewriteStart(&err);
+    if (aof.rewrite_scheduled && aofSyncAhead()) aofRewriteStart(&err);
 }
 
 void bgrewriteaofCommand(struct client *c) {

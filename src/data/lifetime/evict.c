@@ -68,9 +68,8 @@ static const struct configEnum policies[] = {
 
 const char err_oom[] = "OOM command not allowed when used memory > 'maxmemory'.";
 
-static int64_t
-    maxmemory_set;        /* the directive: bytes, or a percentage of the usable memory, which is negative */
-static int64_t maxmemory; /* the limit in bytes that follows from it; 0: none */
+static int64_t maxmemory_set; /* the directive: bytes, or, negative, a percentage of the usable memory */
+static int64_t maxmemory;     /* the limit in bytes that follows from it; 0: none */
 static int64_t samples, tenacity;
 static void (*limit_changed)(void);
 
