@@ -101,6 +101,7 @@ static struct zbtLeaf *zbtRebuild(zbtree **tp, struct zbtLeaf *l, size_t need, s
     zbtCopyElements(moved->first, l, whole);
     moved->length = t->length;
     moved->bigs = t->bigs;
+    moved->order = t->order;
     zbtTreeFreeHeader(t);
     *tp = moved;
     return moved->first;
@@ -137,8 +138,14 @@ static void zbtSeparateLeaf(zbtree **tp) {
     struct zbtLeaf *l = zbtLeafNew(zbtLeafNeed(old->count, bytes, p.width), p, old->count,
                                    zbtBytesEach(old->count, bytes, p.width));
     zbtLeafTake(l, old, 0, old->count);
-    *apart = (zbtree){.root = l, .first = l, .last = l, .length = t->length, .bigs = t->bigs, .leaves = 1};
-    apart->form = ZBT_PLAIN;
+    *apart = (zbtree){.root = l,
+                      .first = l,
+                      .last = l,
+                      .length = t->length,
+                      .bigs = t->bigs,
+                      .order = t->order,
+                      .leaves = 1,
+                      .form = ZBT_PLAIN};
     zbtTreeFreeHeader(t);
     *tp = apart;
 }
@@ -211,11 +218,10 @@ static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at
 
 /* ---- Creating and removing the map ---- */
 
-/* salt 0: a new one. */
-static zbtree *zbtMakeMap(zbtree *t, size_t entries, uint64_t salt) {
+static zbtree *zbtMakeMap(zbtree *t, size_t entries) {
     t = zrealloc(t, sizeof *t + sizeof(struct zbtMap));
     t->form = ZBT_MAPPED;
-    zbtMapInit(zbtMapOf(t), t, entries, salt);
+    zbtMapInit(zbtMapOf(t), t, entries);
     return t;
 }
 
@@ -275,7 +281,7 @@ static zbtree *zbtCountInserted(zbtree *t, const struct zbtLeaf *l, uint64_t has
         zbtMapAdd(zbtMapOf(t), l, hash);
         zbtMapGrew(t, hash);
     } else if (unlikely(t->leaves > ZBT_MAP_LEAVES)) {
-        t = zbtMakeMap(t, 0, 0);
+        t = zbtMakeMap(t, 0);
     }
     return t;
 }
@@ -409,12 +415,12 @@ static struct zbtBig *zbtBigAt(const struct zbtLeaf *l, unsigned slot) {
     return *bytes > ZBT_INLINE_MAX ? zbtBigOf(bytes) : NULL;
 }
 
-static void zbtFreeBigs(const struct zbtLeaf *l, unsigned from, unsigned to, uint64_t *bigs) {
-    for (; *bigs && from < to; from++) {
+static void zbtFreeBigs(zbtree *t, const struct zbtLeaf *l, unsigned from, unsigned to) {
+    for (; t->bigs && from < to; from++) {
         struct zbtBig *big = zbtBigAt(l, from);
         if (!big) continue;
         zfreeSized(big, sizeof *big + big->len);
-        --*bigs;
+        t->bigs--;
     }
 }
 
@@ -431,7 +437,7 @@ zbtree *zbtCreate(size_t entries) {
     zbtree *t = zmalloc(sizeof *t);
     struct zbtLeaf *l = zbtLeafNew(ZBT_LEAF_USUAL, none, most, GUESSED_BYTES);
     *t = (zbtree){.root = l, .first = l, .last = l, .leaves = 1, .form = ZBT_PLAIN};
-    return zbtMakeMap(t, entries, 0);
+    return zbtMakeMap(t, entries);
 }
 
 /* ---- Building ---- */
@@ -499,7 +505,7 @@ zbtree *zbtBuild(const struct zsetItem *items, size_t count) {
         items += run.count;
         count -= run.count;
     }
-    return t->leaves > ZBT_MAP_LEAVES ? zbtMakeMap(t, 0, 0) : t;
+    return t->leaves > ZBT_MAP_LEAVES ? zbtMakeMap(t, 0) : t;
 }
 
 /* ---- Copying, freeing ---- */
@@ -515,7 +521,7 @@ void zbtFree(zbtree *t) {
     zbtFreeInner(t->root, t->height);
     for (struct zbtLeaf *l = t->first, *next; l; l = next) {
         next = l->next;
-        zbtFreeBigs(l, 0, l->count, &t->bigs);
+        zbtFreeBigs(t, l, 0, l->count);
         if (t->form != ZBT_ONE_LEAF) zbtLeafFree(l);
     }
     if (t->form == ZBT_MAPPED) zbtMapFree(zbtMapOf(t));
@@ -796,7 +802,7 @@ zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash) {
     debugAssert(p.slot < p.leaf->count);
     zbtWillChange(t, p.leaf);
     if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
-    zbtFreeBigs(p.leaf, p.slot, p.slot + 1, &t->bigs);
+    zbtFreeBigs(t, p.leaf, p.slot, p.slot + 1);
     return zbtRemoveRun(t, p.leaf, p.slot, p.slot + 1);
 }
 
@@ -806,24 +812,20 @@ static bool zbtWantsNewMap(const zbtree *t, uint64_t count) {
            hashtableResizePolicy() == HASHTABLE_RESIZE_ALLOW;
 }
 
-/* The new map has the salt of the old one, so that cursors of SCAN stay valid. */
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
     struct zbtPos p;
-    uint64_t salt = 0;
-    if (zbtWantsNewMap(t, count)) {
-        salt = zbtMapOf(t)->salt;
-        t = zbtDropMap(t);
-    }
+    bool new_map = zbtWantsNewMap(t, count);
+    if (new_map) t = zbtDropMap(t);
     while (count && zbtAtRank(t, rank, &p)) {
         unsigned n = p.leaf->count - p.slot;
         if (n > count) n = (unsigned)count;
         zbtWillChange(t, p.leaf);
         if (t->form == ZBT_MAPPED) zbtMapRemoveRun(zbtMapOf(t), p.leaf, p.slot, p.slot + n);
-        zbtFreeBigs(p.leaf, p.slot, p.slot + n, &t->bigs);
+        zbtFreeBigs(t, p.leaf, p.slot, p.slot + n);
         t = zbtRemoveRun(t, p.leaf, p.slot, p.slot + n);
         count -= n;
     }
-    return salt && t->leaves > 1 ? zbtMakeMap(t, 0, salt) : t;
+    return new_map && t->leaves > 1 ? zbtMakeMap(t, 0) : t;
 }
 
 uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {

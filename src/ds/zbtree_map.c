@@ -322,9 +322,17 @@ void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l) {
 
 /* ---- Creating, copying, freeing ---- */
 
-void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries, uint64_t salt) {
+/* Returns the salt for the tree's maps, which all have the same one: a cursor of SCAN stays valid when the
+ * map is dropped and made again. */
+static uint64_t zbtMapSalt(zbtree *t) {
+    while (!t->order) t->order = randomU64();
+    uint64_t salt = t->order * 0x9e3779b97f4a7c15ull;
+    return (salt ^ salt >> 32) * 0xd6e8feb86659fd93ull | 1;
+}
+
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
     uint64_t expected = entries / ZBT_PARTS, counts[ZBT_PARTS] = {0}, hashes[ZBT_LEAF_SLOTS];
-    *m = (struct zbtMap){.ids = 1, .id_mask = id_mask, .salt = salt ? salt : randomU64() | 1};
+    *m = (struct zbtMap){.ids = 1, .id_mask = id_mask, .salt = zbtMapSalt(t)};
     for (const struct zbtLeaf *l = t->first; l; l = l->next)
         for (unsigned i = 0; i < l->count; i++) counts[zbtPartIndex(l->fp[i])]++;
     for (unsigned i = 0; i < ZBT_PARTS; i++) {

@@ -104,7 +104,9 @@ enum zbtForm {
 struct zbtree {
     void *root; /* a leaf or an inner node */
     struct zbtLeaf *first, *last;
-    uint64_t length, bigs;
+    uint64_t length;
+    uint64_t bigs : 40;  /* elements whose members are allocations of their own */
+    uint64_t order : 24; /* the salt of all maps of this tree comes from it; 0: there has been none */
     uint32_t leaves;
     uint8_t height; /* levels of inner nodes */
     uint8_t form;
@@ -261,8 +263,8 @@ size_t zbtInnerSize(unsigned cap);
 
 /* ---- zbtree_map.c ---- */
 
-/* Adds all leaves of the tree. salt 0: a new one. */
-void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries, uint64_t salt);
+/* Adds all leaves of the tree. */
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries);
 void zbtMapFree(struct zbtMap *m);
 void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src); /* the pointers to leaves are NULL */
 size_t zbtMapMemory(const struct zbtMap *m);

@@ -762,6 +762,33 @@ static void testScanOrder(void **state) {
     zbtFree(to);
 }
 
+/* A tree shrinks to one leaf, whose map is dropped, and grows again, while a scan is in the middle. */
+static void testScanAcrossMaps(void **state) {
+    enum { ROUNDS = 20, KEPT = 20 };
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        zbtree *t = zbtCreate(0);
+        for (unsigned id = 0; id < UNIVERSE; id++) t = zbtInsert(t, id, memberOf[id], hashOf[id]);
+        bool seen[UNIVERSE] = {false};
+        uint64_t cursor = 0;
+        for (ordered = 0; ordered < UNIVERSE / 2;) cursor = zbtScan(t, cursor, onOrder, NULL);
+        for (size_t i = 0; i < ordered; i++) seen[order[i]] = true;
+        unsigned first = (unsigned)randomBelow(UNIVERSE - KEPT);
+        t = zbtEraseRange(t, first + KEPT, UNIVERSE);
+        t = zbtEraseRange(t, 0, first);
+        assert_int_equal(zbtLength(t), KEPT);
+        for (unsigned id = 0; id < UNIVERSE; id++)
+            if (id < first || id >= first + KEPT) t = zbtInsert(t, id, memberOf[id], hashOf[id]);
+        while (cursor) {
+            ordered = 0;
+            cursor = zbtScan(t, cursor, onOrder, NULL);
+            for (size_t i = 0; i < ordered; i++) seen[order[i]] = true;
+        }
+        for (unsigned id = first; id < first + KEPT; id++) assert_true(seen[id]);
+        zbtFree(t);
+    }
+}
+
 /* ---- Bytes ---- */
 
 static struct str zbtreeTestMemberName(char *buf, size_t i) {
@@ -1017,7 +1044,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(zbtreeTestModel),   cmocka_unit_test(testFewIds),
         cmocka_unit_test(zbtreeTestWidths),  cmocka_unit_test(testWalksEndedEarly),
         cmocka_unit_test(testWalkOfRemoved), cmocka_unit_test(testBuild),
-        cmocka_unit_test(testEraseRanges),
+        cmocka_unit_test(testEraseRanges),   cmocka_unit_test(testScanAcrossMaps),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();
