@@ -142,7 +142,7 @@ struct ValkeyModuleString *vmZsetRangeCurrentElement(struct ValkeyModuleKey *key
     struct zsetRef z;
     struct zsetElement e;
     if (!apiZsetIsIterating(key, &z)) return NULL;
-    z.index->read(&key->zset.place, &e);
+    z.index->read(z.ptr, &key->zset.place, &e);
     if (score) *score = e.score;
     return vmCreateString(key->ctx, e.member.ptr, e.member.len);
 }

@@ -22,6 +22,7 @@ proc fill_more {} {
         r hset small:$i a $i b [string repeat b [expr {$i % 60}]] c $i
         r hpexpireat small:$i ${soon}321 fields 1 b
     }
+    r config set zset-index-convert-percent 0
     r config set zset-index btree
     foreach n {129 5000} {
         r zadd btree:$n {*}[concat {*}[lmap i [integers $n] { list $i m$i }]]

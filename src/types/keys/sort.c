@@ -264,7 +264,7 @@ static void sortCollectZset(struct sortRun *run, struct zsetRef z, size_t first,
     if (!count || !z.index->atRank(z.ptr, back ? zsetLength(z) - 1 - first : first, &p)) return;
     do {
         struct zsetElement e;
-        z.index->read(&p, &e);
+        z.index->read(z.ptr, &p, &e);
         sortCollectElement(run, e.member);
     } while (--count && z.index->step(z.ptr, &p, back));
 }

@@ -241,7 +241,7 @@ static bool geoSearchInterval(struct zsetRef z, const struct geoQuery *q, const 
     do {
         struct zsetElement e;
         double distance_m;
-        z.index->read(&p, &e);
+        z.index->read(z.ptr, &p, &e);
         if (e.score > range.score.max) break;
         struct geoPoint place = geoDecode(geoScoreHash(e.score));
         if (!geoInBounds(bounds, place) || !geoContains(&q->shape, place, &distance_m)) continue;

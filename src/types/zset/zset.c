@@ -3,7 +3,8 @@
  * type table. See zset.h.
  *
  * A set starts as a listpack. When it gets more than zset-max-listpack-entries elements, or a member of more
- * than zset-max-listpack-value bytes, it becomes a skiplist or what zset-index says, for good. */
+ * than zset-max-listpack-value bytes, it becomes a skiplist or what zset-index says, for good; another
+ * zset-index converts the large sets (zset_conversion.c). */
 #include "types/zset/zset.h"
 
 #include <math.h>
@@ -29,16 +30,21 @@
 static int64_t max_listpack_entries, max_listpack_value;
 static int large_encoding; /* encoding of sets that are no listpacks: ZSET_SKIPLIST or ZSET_BTREE */
 
-const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS] = {
+const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS + 1] = {
     [ZSET_LISTPACK] = &zsetListpack,
     [ZSET_SKIPLIST] = &zsetSkiplist,
     [ZSET_BTREE] = &zsetBtree,
+    [ZSET_CONVERTING] = &zsetConverting,
 };
 
 /* ---- Encodings ---- */
 
 bool zsetFitsListpack(size_t entries, size_t longest) {
     return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
+}
+
+int zsetLargeEncoding(void) {
+    return large_encoding;
 }
 
 const struct zsetIndex *zsetIndexFor(size_t entries, size_t longest) {
@@ -144,7 +150,7 @@ static bool zsetIsBeforeFirst(struct zsetRef z, struct str member, double score)
     struct zsetElement e;
     if (!z.index->atRank(z.ptr, 0, &p)) return true;
     if (score != p.score) return score < p.score;
-    z.index->read(&p, &e);
+    z.index->read(z.ptr, &p, &e);
     return strCmp(member, e.member) < 0;
 }
 
@@ -231,7 +237,7 @@ bool zsetFromListpack(unsigned char *lp, bool deep, struct zsetRef *z) {
 /* ---- The type ---- */
 
 static const char *zsetHookEncodingName(const struct object *o) {
-    return zsetOpen(o).index->name;
+    return zsetConvertingOld(zsetOpen(o)).index->name;
 }
 
 static void zsetHookFree(struct value v) {
@@ -249,7 +255,7 @@ static size_t zsetHookMemoryUsage(const struct object *o, size_t samples) {
 }
 
 static struct value zsetHookCopy(const struct object *o) {
-    struct zsetRef z = zsetOpen(o);
+    struct zsetRef z = zsetConvertingOld(zsetOpen(o));
     return valuePtr(OBJ_ZSET, z.index->encoding, z.index->copy(z.ptr));
 }
 
@@ -328,11 +334,13 @@ static struct configDirective directives[] = {
                &max_listpack_entries, 128, 0, INT64_MAX, NULL),
     CONFIG_INT("zset-max-listpack-value", "zset-max-ziplist-value", CONFIG_MODIFIABLE | CONFIG_MEMORY,
                &max_listpack_value, 64, 0, INT64_MAX, NULL),
-    CONFIG_ENUM("zset-index", NULL, CONFIG_MODIFIABLE, &large_encoding, ZSET_SKIPLIST, large_encodings, NULL),
+    CONFIG_ENUM("zset-index", NULL, CONFIG_MODIFIABLE, &large_encoding, ZSET_SKIPLIST, large_encodings,
+                zsetConversionRequest),
 };
 
 void zsetInit(void) {
     objectTypeRegister(&zsetType);
     configRegister(directives, sizeof directives / sizeof *directives);
+    zsetConversionInit();
     commandRegister(commandsSortedSet);
 }

@@ -9,6 +9,7 @@
  *     listpack       member, score, member, score ...                  small sets; zset_listpack.c
  *     struct zset    | skiplist head: 200 | member index: 48 |         all others; zset_skiplist.c
  *     zbtree         | packed B+ tree |                          the same with zset-index btree; zset_btree.c
+ *     | old | new |                         a large set that is getting the other index; zset_converting.c
  *
  * An encoding is a table of functions. A call through it costs an indirect jump, so hot paths do not make one
  * per element: what walks over many elements there (emit, extent, eraseRange) is itself a function of the
@@ -31,7 +32,8 @@
 
 struct client;
 
-enum { ZSET_LISTPACK, ZSET_SKIPLIST, ZSET_BTREE, ZSET_ENCODINGS };
+/* A set has the encoding behind ZSET_ENCODINGS only for a while: it is getting another one. */
+enum { ZSET_LISTPACK, ZSET_SKIPLIST, ZSET_BTREE, ZSET_ENCODINGS, ZSET_CONVERTING = ZSET_ENCODINGS };
 
 /* The container of the skiplist encoding. The entries of the member index are the nodes of the list: a score
  * is read from the node, and there is no second copy. The allocation starts on a cache line: reading the ends
@@ -110,7 +112,7 @@ struct zsetIndex {
                        uint64_t max);
     uint64_t (*rank)(const void *z, const struct zsetPlace *p);
     bool (*step)(const void *z, struct zsetPlace *p, bool back); /* false at the end */
-    void (*read)(const struct zsetPlace *p, struct zsetElement *e);
+    void (*read)(const void *z, const struct zsetPlace *p, struct zsetElement *e);
 
     /* Changes return the container, which may have moved. insert and update take the place that find has
      * set. */
@@ -131,7 +133,8 @@ struct zsetIndex {
     /* Replies `count` elements from p on. */
     void (*emit)(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
                  enum zsetShape shape);
-    /* Passes some elements to fn and returns the next cursor (SCAN). */
+    /* Passes some elements to fn and returns the next cursor (SCAN). Cursors of the tree are odd, those of
+     * the skiplist even: a scan that finds another index than it began with begins again. */
     uint64_t (*scan)(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
                      void *priv);
     /* Defragmentation: offers every allocation to `move`, some with each call; the set may change between
@@ -146,8 +149,8 @@ struct zsetIndex {
     bool (*prefetch)(const void *z, const struct prefetchRequests *wants, int step,
                      struct prefetchState *state);
 };
-extern const struct zsetIndex zsetListpack, zsetSkiplist, zsetBtree;
-extern const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS];
+extern const struct zsetIndex zsetListpack, zsetSkiplist, zsetBtree, zsetConverting;
+extern const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS + 1];
 /* For any listpack: whether it consists of pairs whose scores can be parsed, and the length of the longest
  * member. */
 bool zsetListpackIsPairs(unsigned char *lp, size_t *longest);

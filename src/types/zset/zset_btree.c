@@ -13,6 +13,7 @@
 #include "data/keyspace/db.h"
 #include "ds/zbtree.h"
 #include "types/zset/zset.h"
+#include "types/zset/zset_private.h"
 #include "types/zset/zset_writer.h"
 
 /* With a limit of up to this many elements, their bounds are compared one by one. */
@@ -121,7 +122,8 @@ static bool zsetBtreeStep(const void *z, struct zsetPlace *p, bool back) {
     return zsetBtreePutPlace(p, pos);
 }
 
-static void zsetBtreeRead(const struct zsetPlace *p, struct zsetElement *e) {
+static void zsetBtreeRead(const void *z, const struct zsetPlace *p, struct zsetElement *e) {
+    (void)z;
     e->member = zbtMember(zsetBtreePosOf(p));
     e->score = p->score;
 }
@@ -201,10 +203,14 @@ static void zsetBtreeScanElement(void *priv, struct str member, double score) {
     call->fn(call->priv, &e);
 }
 
+/* Without its lowest bit a cursor may be one position too low, in the home before, and must not come back. */
 static uint64_t zsetBtreeScan(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
                               void *priv) {
     struct zbtreeScanCall call = {fn, priv};
-    return zbtScan(z, cursor, zsetBtreeScanElement, &call);
+    uint64_t from = cursor & ZSET_CURSOR_TREE ? cursor : ZSET_CURSOR_TREE, next = from - ZSET_CURSOR_TREE;
+    do next = zbtScan(z, next, zsetBtreeScanElement, &call);
+    while (next && (next | ZSET_CURSOR_TREE) == from);
+    return next ? next | ZSET_CURSOR_TREE : 0;
 }
 
 static void *zsetBtreeDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {

@@ -21,6 +21,7 @@
 #include "ds/zbtree.h"
 #include "registry/config.h"
 #include "types/zset/zset_commands.h"
+#include "types/zset/zset_private.h"
 
 /* zsetInit() registers these; the commands themselves are above this layer. */
 const struct commandSpec commandsSortedSet[] = {{0}};
@@ -86,7 +87,7 @@ static void checkInvariants(struct zsetRef z) {
 
 static void checkElement(struct zsetRef z, const struct zsetPlace *p, const struct zsetPair *want) {
     struct zsetElement e;
-    z.index->read(p, &e);
+    z.index->read(z.ptr, p, &e);
     assert_true(strEq(e.member, zsetIndexTestNameOf(want)));
     assert_true(e.score == want->score);
     assert_true(p->score == want->score);
@@ -162,6 +163,11 @@ static void markSeen(void *priv, const struct zsetElement *e) {
     assert_non_null(p);
     assert_true(p->score == e->score);
     seen[p - model] = true;
+}
+
+static void markNumber(void *priv, const struct zsetElement *e) {
+    unsigned char *seen = priv;
+    seen[(size_t)e->score] = 1;
 }
 
 static void checkScan(struct zsetRef z) {
@@ -243,6 +249,89 @@ static void testRandomOperations(void **state) {
     assert_true(z.index->memory(z.ptr, 0) > count * sizeof(double));
     assert_true(z.index->allocations(z.ptr) >= 1);
     z.index->destroy(z.ptr);
+}
+
+/* ---- Another index ---- */
+
+/* Whichever index is dropped has the first elements of the model, or all. */
+static void checkBeginning(struct zsetRef z) {
+    struct zsetIterator it = zsetIterate(z, 0);
+    struct zsetElement e;
+    size_t n = 0;
+    for (; zsetNext(&it, &e); n++) {
+        assert_true(n < count);
+        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[n])) && e.score == model[n].score);
+    }
+    assert_int_equal(n, zsetLength(z));
+}
+
+static bool changeOrConvert(struct zsetRef *z) {
+    size_t wanted = 1 + randomBelow(4);
+    switch (randomBelow(9)) {
+    case 0: eraseRandomRange(z); return false;
+    case 1: eraseRandom(z); return false;
+    case 2:
+    case 3: return zsetConvertingStep(*z, wanted) < wanted;
+    default: putRandom(z); return false;
+    }
+}
+
+/* Random operations on sets that are being converted, to the end or not. */
+static void testConverting(void **state) {
+    const struct zsetIndex *from = *state, *to = from == &zsetBtree ? &zsetSkiplist : &zsetBtree;
+    unsigned complete = 0;
+    for (int round = 0; round < 300; round++) {
+        struct zsetRef z = {from->create(0), from}, dropped;
+        bool all = false;
+        count = 0;
+        for (unsigned i = (unsigned)randomBelow(200); i > 0; i--) putRandom(&z);
+        z = zsetConvertingBegin(z, to);
+        assert_ptr_equal(zsetConvertingOld(z).index, from);
+        for (unsigned steps = (unsigned)randomBelow(300); steps > 0 && !all; steps--) {
+            all = changeOrConvert(&z);
+            if (steps % 16) continue;
+            zsetIndexTestCheckAll(z);
+            checkRandomSlices(z);
+            checkScan(z);
+        }
+        complete += all;
+        z = zsetConvertingEnd(z, !all, &dropped);
+        assert_ptr_equal(z.index, all ? to : from);
+        assert_true(!all || zsetLength(dropped) == count);
+        checkInvariants(z);
+        checkInvariants(dropped);
+        zsetIndexTestCheckAll(z);
+        checkBeginning(dropped);
+        zsetFree(dropped);
+        zsetFree(z);
+    }
+    assert_in_range(complete, 30, 299);
+}
+
+/* A scan that began with one index goes on with the other: nothing is left out. */
+static void testScanOverConversion(void **state) {
+    enum { MANY = 20000 };
+    const struct zsetIndex *from = *state, *to = from == &zsetBtree ? &zsetSkiplist : &zsetBtree;
+    struct zsetRef z = {from->create(0), from}, dropped;
+    unsigned char *seen = zcalloc(MANY, 1);
+    char name[NAME_SIZE];
+    for (unsigned i = 0; i < MANY; i++) z.ptr = z.index->append(z.ptr, strN(name, ull2string(name, i)), i);
+    uint64_t cursor = 0;
+    for (unsigned calls = 0; calls < 300; calls++) {
+        cursor = z.index->scan(z.ptr, cursor, markNumber, seen);
+        assert_int_equal(cursor & 1, from == &zsetBtree);
+    }
+    memset(seen, 0, MANY); /* what has been passed may be passed again, and here all is */
+    z = zsetConvertingBegin(z, to);
+    while (zsetConvertingStep(z, 100) == 100) {
+    }
+    z = zsetConvertingEnd(z, false, &dropped);
+    zsetFree(dropped);
+    do cursor = z.index->scan(z.ptr, cursor, markNumber, seen);
+    while (cursor);
+    for (unsigned i = 0; i < MANY; i++) assert_int_equal(seen[i], 1);
+    zsetFree(z);
+    zfree(seen);
 }
 
 /* ---- Particular cases ---- */
@@ -654,6 +743,10 @@ int main(void) {
         cmocka_unit_test_prestate(testAppend, bt.state),
         cmocka_unit_test_prestate(testScores, bt.state),
         cmocka_unit_test_prestate(testLexRanges, bt.state),
+        cmocka_unit_test_prestate(testConverting, sl.state),
+        cmocka_unit_test_prestate(testConverting, bt.state),
+        cmocka_unit_test_prestate(testScanOverConversion, sl.state),
+        cmocka_unit_test_prestate(testScanOverConversion, bt.state),
         cmocka_unit_test_prestate(zsetIndexTestLoad, sl.state),
         cmocka_unit_test_prestate(zsetIndexTestLoad, bt.state),
         cmocka_unit_test_prestate(testLoadWrongSize, sl.state),

@@ -209,7 +209,8 @@ static uint64_t zsetListpackRank(const void *z, const struct zsetPlace *p) {
     return rank;
 }
 
-static void zsetListpackRead(const struct zsetPlace *p, struct zsetElement *e) {
+static void zsetListpackRead(const void *z, const struct zsetPlace *p, struct zsetElement *e) {
+    (void)z;
     e->member = lpView(p->at, e->text);
     e->score = p->score;
 }
@@ -277,7 +278,7 @@ static uint64_t zsetListpackScan(void *z, uint64_t cursor,
     struct zsetElement e;
     (void)cursor;
     for (bool more = zsetListpackAtRank(z, 0, &p); more; more = zsetListpackStep(z, &p, false)) {
-        zsetListpackRead(&p, &e);
+        zsetListpackRead(z, &p, &e);
         fn(priv, &e);
     }
     return 0;

@@ -155,6 +155,7 @@ const struct valueParts *zsetParts(const struct object *o) {
     switch (o->encoding) {
     case ZSET_BTREE: return &btreeParts;
     case ZSET_SKIPLIST: return &skiplistParts;
+    case ZSET_CONVERTING: return &zsetConvertingParts;
     default: return NULL;
     }
 }

@@ -105,7 +105,7 @@ static void zsetPopWriteAtRank(struct zsetWriter *w, struct zsetRef z, uint64_t 
     struct zsetElement e;
     bool found = z.index->atRank(z.ptr, rank, &p);
     if (!found) return;
-    z.index->read(&p, &e);
+    z.index->read(z.ptr, &p, &e);
     zsetWrite(w, e.member, e.score);
 }
 
@@ -185,7 +185,7 @@ static void zsetPopReplyOneRandom(struct client *c, struct object *o) {
     }
     struct zsetRef z = zsetOpen(o);
     z.index->atRank(z.ptr, randomBelow(zsetLength(z)), &p);
-    z.index->read(&p, &e);
+    z.index->read(z.ptr, &p, &e);
     replyBulk(c, e.member);
 }
 

@@ -123,7 +123,7 @@ struct zsetIterator zsetIterateDown(struct zsetRef z) {
 
 bool zsetNext(struct zsetIterator *it, struct zsetElement *e) {
     if (!it->more) return false;
-    it->z.index->read(&it->place, e);
+    it->z.index->read(it->z.ptr, &it->place, e);
     it->more = it->z.index->step(it->z.ptr, &it->place, it->down);
     return true;
 }

@@ -184,7 +184,8 @@ static bool zsetSkiplistStep(const void *z, struct zsetPlace *p, bool back) {
     return zsetSkiplistPutPlace(p, back ? zslGetPrev(p->at) : zslGetNext(p->at));
 }
 
-static void zsetSkiplistRead(const struct zsetPlace *p, struct zsetElement *e) {
+static void zsetSkiplistRead(const void *z, const struct zsetPlace *p, struct zsetElement *e) {
+    (void)z;
     e->member = zslGetNodeElement(p->at);
     e->score = p->score;
 }
@@ -306,10 +307,14 @@ static void zsetSkiplistScanNode(void *priv, void *node) {
     call->fn(call->priv, &e);
 }
 
+/* As for the tree: without its lowest bit a cursor may be one position too low. */
 static uint64_t zsetSkiplistScan(void *z, uint64_t cursor,
                                  void (*fn)(void *priv, const struct zsetElement *e), void *priv) {
     struct zskiplistScanCall call = {fn, priv};
-    return hashtableScan(&((struct zset *)z)->members, cursor, zsetSkiplistScanNode, &call);
+    uint64_t from = cursor & ZSET_CURSOR_TREE ? 0 : cursor, next = from;
+    do next = hashtableScan(&((struct zset *)z)->members, next, zsetSkiplistScanNode, &call);
+    while (next && (next & ~(uint64_t)ZSET_CURSOR_TREE) == from);
+    return next & ~(uint64_t)ZSET_CURSOR_TREE;
 }
 
 /* Number of nodes moved in one call. */

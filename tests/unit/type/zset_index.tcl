@@ -19,7 +19,7 @@ proc fill_random {key n} {
     }
 }
 
-start_server {tags {zset} overrides {zset-index skiplist}} {
+start_server {tags {zset} overrides {zset-index skiplist zset-index-convert-percent 0}} {
     test {zset-index decides the encoding of sets that outgrow a listpack} {
         foreach index {skiplist btree} {
             config_set zset-index $index
@@ -39,7 +39,7 @@ start_server {tags {zset} overrides {zset-index skiplist}} {
         assert_equal btree [config_get zset-index]
     }
 
-    test {changing zset-index does not convert existing sets} {
+    test {changing zset-index does not convert existing sets while zset-index-convert-percent is 0} {
         config_set zset-max-listpack-entries 0
         config_set zset-index skiplist
         fill s {*}$letters
@@ -199,5 +199,156 @@ start_server {tags {zset} overrides {zset-index skiplist}} {
             }
         }
         assert_equal [r zrange alone 0 -1 withscores] [r zrange batch 0 -1 withscores] "seed $seed"
+    }
+}
+
+proc converted {} { return [s zset_converted_members] }
+proc wait_for_conversion {} {
+    wait_for_condition 300 50 {[s zset_conversion_running] == 0} else { fail "the conversion does not end" }
+}
+
+# Sorted sets are converted in the background when zset-index changes. Each test begins with sets of all sizes.
+start_server {tags {zset} overrides {zset-index skiplist zset-index-convert-percent 50 save {}}} {
+    proc fill_sizes {} {
+        r flushall
+        config_set zset-index-convert-percent 50
+        config_set zset-index skiplist
+        wait_for_conversion
+        config_set zset-index-convert-percent 0
+        foreach n {3 129 500 600 5000 20000} { fill_random set:$n $n }
+        r select 3
+        fill_random other 700
+        r select 0
+        r set string x
+        r config resetstat
+    }
+    set large {set:129 set:500 set:600 set:5000 set:20000}
+
+    test {a new zset-index converts large sets in all databases, and back} {
+        fill_sizes
+        set digest [r debug digest]
+        foreach index {btree skiplist} {
+            config_set zset-index $index
+            config_set zset-index-convert-percent 50
+            wait_for_conversion
+            foreach key $large { assert_encoding $index $key }
+            assert_encoding listpack set:3
+            r select 3
+            assert_encoding $index other
+            r select 0
+            assert_equal $digest [r debug digest]
+        }
+        assert_equal {12 53858} [list [s zset_converted_sets] [converted]]
+        assert_equal 0.00 [s zset_conversion_progress]
+        r config resetstat
+        assert_equal {0 0} [list [s zset_converted_sets] [converted]]
+    } {} {needs:debug}
+
+    test {a set changes while it is converted, and is renamed, copied, dumped, scanned and deleted} {
+        fill_sizes
+        fill_random twin 20000
+        config_set zset-index btree
+        config_set zset-index-convert-percent 3
+        set rounds 0
+        set scanned {}
+        set cursor 0
+        while {[s zset_conversion_running]} {
+            if {[incr rounds] == 30} { config_set zset-index-convert-percent 50 }
+            for {set i 0} {$i < 30} {incr i} {
+                set m member:[expr {int(rand() * 19000) + 1000}]
+                set score [expr {int(rand() * 20000) / 2.0}]
+                set command [randomElement [list \
+                    [list zadd KEY $score $m] [list zincrby KEY $score $m] [list zrem KEY $m] [list zadd KEY $score $m:$i] \
+                    [list zremrangebyrank KEY $i [expr {$i + 3}]] [list zrank KEY $m] [list zrevrange KEY 3 9 withscores] \
+                    [list zcount KEY $score [expr {$score + 40}]]]]
+                assert_equal [r {*}[string map {KEY twin} $command]] [r {*}[string map {KEY set:20000} $command]] $command
+            }
+            if {$cursor ne {end}} {
+                lassign [r zscan set:5000 $cursor count 20] cursor pairs
+                foreach {m score} $pairs { dict set scanned $m $score }
+                if {$cursor == 0} { set cursor end }
+            }
+            if {$rounds == 3} {
+                r rename set:20000 other:name
+                r rename other:name set:20000
+                r copy set:20000 copied
+                assert_equal [r zrange copied 0 -1 withscores] [r zrange set:20000 0 -1 withscores]
+                r restore restored 0 [r dump set:20000]
+                assert_equal [r zcard restored] [r zcard set:20000]
+                r move restored 5
+                r del copied
+            }
+        }
+        while {$cursor ne {end}} {
+            lassign [r zscan set:5000 $cursor count 20] cursor pairs
+            foreach {m score} $pairs { dict set scanned $m $score }
+            if {$cursor == 0} { set cursor end }
+        }
+        assert {$rounds >= 3}
+        assert_equal 5000 [dict size $scanned]
+        foreach key [concat $large twin] { assert_encoding btree $key }
+        assert_equal [r zrange twin 0 -1 withscores] [r zrange set:20000 0 -1 withscores]
+        assert_equal [r debug digest-value twin] [r debug digest-value set:20000]
+        config_set zset-index skiplist
+        wait_for_condition 200 10 {[converted] > 60000} else { fail "no conversion back" }
+        r flushall
+        wait_for_conversion
+    } {} {needs:debug}
+
+    test {zset-index set back ends a conversion, and percent 0 stops it} {
+        fill_sizes
+        config_set zset-index btree
+        config_set zset-index-convert-percent 1
+        wait_for_condition 500 10 {[converted] > 0} else { fail "no conversion" }
+        config_set zset-index-convert-percent 0
+        after 20
+        set members [converted]
+        after 200
+        assert_equal $members [converted]
+        assert_equal 1 [s zset_conversion_running]
+        config_set zset-index skiplist
+        config_set zset-index-convert-percent 50
+        wait_for_conversion
+        foreach key $large { assert_encoding skiplist $key }
+    }
+
+    test {a set for whose second index there is no memory keeps its own} {
+        fill_sizes
+        config_set zset-index btree
+        set used [s used_memory]
+        r config set maxmemory [expr {$used + 500000}]
+        config_set zset-index-convert-percent 50
+        wait_for_conversion
+        r config set maxmemory 0
+        assert_encoding btree set:129
+        assert_encoding skiplist set:20000
+    }
+
+    foreach method {fork forkless} {
+        test "snapshots ($method) while sets are converted and changed have the sets as they were" {
+            fill_sizes
+            r config set bgsave-default-method $method
+            config_set zset-index-convert-percent 2
+            config_set zset-index btree
+            wait_for_condition 500 10 {[converted] > 6000} else { fail "no conversion" }
+            set client [valkey_deferring_client]
+            $client debug digest
+            $client bgsave
+            for {set i 0} {$i < 3000} {incr i} {
+                $client zincrby set:[randomElement {600 5000 20000}] [expr {$i % 7 - 3}] member:[expr {$i * 31 % 600}]
+                if {$i % 100 == 0} { $client zremrangebyrank set:20000 $i [expr {$i + 5}] }
+                if {$i == 2000} { $client del set:5000 }
+            }
+            set digest [$client read]
+            assert_match {Background saving started*} [$client read]
+            $client close
+            wait_for_condition 600 50 {[s rdb_bgsave_in_progress] == 0} else { fail "no end" }
+            assert_equal ok [s rdb_last_bgsave_status]
+            config_set zset-index-convert-percent 50
+            wait_for_conversion
+            assert_encoding btree set:20000
+            r debug reload nosave
+            assert_equal $digest [r debug digest]
+        } {} {needs:debug needs:reload}
     }
 }
