@@ -121,6 +121,9 @@ static const char *const memory_fields[] = {
     "active_defrag_running",
     "lazyfree_pending_objects",
     "lazyfreed_objects",
+    "hash_shapes",
+    "hash_shapes_bytes",
+    "hash_shapes_hashes",
     NULL,
 };
 static const char *const persistence_fields[] = {

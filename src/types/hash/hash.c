@@ -18,6 +18,7 @@
 #include "registry/cron.h"
 #include "registry/server_events.h"
 #include "types/hash/hash_private.h"
+#include "types/hash/hash_shape.h"
 #include "types/types.h"
 
 #define RANDOM_TRIES 64
@@ -131,12 +132,52 @@ static void hashListpackSet(struct hash *h, unsigned char *p, struct str field, 
     } else {
         h->ptr = lpAppend(h->ptr, field);
         h->ptr = lpAppend(h->ptr, value);
+        h->named = true;
     }
 }
 
 static void hashListpackRemove(struct hash *h, unsigned char *p) {
     h->ptr = lpDelete(h->ptr, p, &p);
     h->ptr = lpDelete(h->ptr, p, NULL);
+    h->named = true;
+}
+
+/* ---- Shaped. A place is the address of the value, and the index in the bits above the address ---- */
+
+#define PLACE_BITS 48
+
+static const void *hashShapedPlace(const unsigned char *value, unsigned i) {
+    return (const void *)((uintptr_t)value | (uintptr_t)i << PLACE_BITS);
+}
+
+static unsigned char *hashShapedPlaceValue(const void *place) {
+    return (unsigned char *)((uintptr_t)place & (((uintptr_t)1 << PLACE_BITS) - 1));
+}
+
+static unsigned hashShapedPlaceIndex(const void *place) {
+    return (unsigned)((uintptr_t)place >> PLACE_BITS);
+}
+
+static bool hashShapedHas(const struct hash *h, struct str field) {
+    return hashShapeFind(hashShapedShape(h->ptr), field) >= 0;
+}
+
+static void hashShapedToListpack(struct hash *h) {
+    void *container = h->ptr;
+    h->shape_before = (uint16_t)hashShapedId(container);
+    h->ptr = hashShapedListpack(container);
+    h->encoding = HASH_LISTPACK;
+    hashShapedFree(container);
+}
+
+void hashFindShape(struct hash *h) {
+    if (h->encoding != HASH_LISTPACK) return;
+    struct hashShape *s = hashShapeOf(h->ptr, h->shape_before);
+    if (!s) return;
+    void *container = hashShapedNew(s, h->ptr);
+    lpFree(h->ptr);
+    h->ptr = container;
+    h->encoding = HASH_SHAPED;
 }
 
 /* ---- Table ---- */
@@ -262,6 +303,7 @@ static void hashToListpack(struct hash *h) {
         lp = lpAppend(lp, hashPackedText(p));
     h->ptr = lp;
     h->encoding = HASH_LISTPACK;
+    h->named = true;
 }
 
 /* In a database the small hash stays tracked until hashCommit, which knows the database. */
@@ -311,12 +353,13 @@ static void hashToTable(struct hash *h, size_t expected) {
                               hashBytes(field.ptr, field.len));
     }
     hashStop(&it);
-    if (h->encoding == HASH_LISTPACK) lpFree(h->ptr);
+    if (h->encoding != HASH_PACKED) hashDrop(h);
     h->ptr = ht;
     h->encoding = HASH_TABLE;
 }
 
 static void hashToTimed(struct hash *h) {
+    if (h->encoding == HASH_SHAPED) hashShapedToListpack(h);
     struct timedHash *t = hashTimedNew(h->encoding == HASH_PACKED ? h->used : lpBytes(h->ptr));
     struct hashIterator it;
     struct hashItem item;
@@ -347,6 +390,7 @@ static void hashToPlain(struct hash *h, struct db *db) {
         hashTimedFree(h->ptr);
         h->ptr = pairs;
         h->encoding = HASH_LISTPACK;
+        h->named = true;
         return;
     }
     struct expiringHash *e = hashExpiring(h);
@@ -363,6 +407,8 @@ static void hashToPlain(struct hash *h, struct db *db) {
 void hashOpen(struct hash *h, const struct object *o) {
     debugAssert(o->type == OBJ_HASH);
     h->encoding = (uint8_t)o->encoding;
+    h->shape_before = 0;
+    h->named = false;
     h->expired_removed = 0;
     if (objectHasPtr(o)) {
         h->used = 0;
@@ -377,6 +423,8 @@ void hashOpen(struct hash *h, const struct object *o) {
 void hashNew(struct hash *h) {
     h->encoding = HASH_PACKED;
     h->used = 0;
+    h->shape_before = 0;
+    h->named = false;
     h->expired_removed = 0;
     h->ptr = h->room;
 }
@@ -406,6 +454,7 @@ void hashDrop(struct hash *h) {
     case HASH_PACKED: break;
     case HASH_LISTPACK: lpFree(h->ptr); break;
     case HASH_TIMED: hashTimedFree(h->ptr); break;
+    case HASH_SHAPED: hashShapedFree(h->ptr); break;
     case HASH_TABLE: hashtableRelease(h->ptr); break;
     default: hashExpiringFree(h->ptr);
     }
@@ -428,16 +477,24 @@ hashtable *hashTable(const struct hash *h) {
     return hashIsTable(h) ? h->ptr : NULL;
 }
 
+/* Stores a hash that has lost its last field. */
+static void hashCommitEmpty(struct hash *h, struct db *db, struct str key, struct object *o) {
+    if (!o) {
+        hashDrop(h);
+        return;
+    }
+    bool notified = serverEventWanted(SERVER_KEY); /* modules find a deleted key empty */
+    if (objectHasPtr(o) || notified) hashStore(h, db, o);
+    dbDeleteObject(db, notified ? dbFind(db, key) : o, lazyfree_lazy_server_del);
+}
+
 bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o) {
     bool empty = hashSize(h) == 0;
     if (h->encoding == HASH_EXPIRING) hashForgetBefore(h, db);
     if (hashEncodingExpires(h->encoding) && !hashHasExpiring(h)) hashToPlain(h, db);
-    if (empty && !o) {
-        hashDrop(h);
-    } else if (empty) {
-        bool notified = serverEventWanted(SERVER_KEY); /* modules find a deleted key empty */
-        if (objectHasPtr(o) || notified) hashStore(h, db, o);
-        dbDeleteObject(db, notified ? dbFind(db, key) : o, lazyfree_lazy_server_del);
+    if (!empty && h->named) hashFindShape(h);
+    if (empty) {
+        hashCommitEmpty(h, db, key, o);
     } else if (!o) {
         dbAdd(db, key, hashValue(h));
     } else {
@@ -454,6 +511,7 @@ size_t hashSize(const struct hash *h) {
     case HASH_PACKED: return hashPackedCount(h);
     case HASH_LISTPACK: return lpLength(h->ptr) / 2;
     case HASH_TIMED: return hashTimedSize(h->ptr);
+    case HASH_SHAPED: return hashShapedShape(h->ptr)->count;
     default: return hashtableSize(h->ptr);
     }
 }
@@ -493,6 +551,12 @@ static __attribute__((noinline)) bool hashTimedGet(const struct hash *h, struct 
     return !value || hashFoundText(value, hashTimedValue(p, value->text));
 }
 
+static bool hashShapedGet(const struct hash *h, struct str field, struct hashText *value) {
+    int i = hashShapeFind(hashShapedShape(h->ptr), field);
+    if (i < 0) return false;
+    return !value || hashFoundText(value, lpView(hashShapedAt(h->ptr, (unsigned)i), value->text));
+}
+
 bool hashGet(const struct hash *h, struct str field, struct hashText *value) {
     if (h->encoding == HASH_PACKED) {
         const unsigned char *p = hashPackedFind(h, field);
@@ -502,6 +566,7 @@ bool hashGet(const struct hash *h, struct str field, struct hashText *value) {
         unsigned char *p = hashListpackFind(h->ptr, field);
         return p && (!value || hashFoundText(value, lpView(lpNext(h->ptr, p), value->text)));
     }
+    if (h->encoding == HASH_SHAPED) return hashShapedGet(h, field, value);
     if (h->encoding == HASH_TIMED) return hashTimedGet(h, field, value);
     struct hashEntry *e = hashTableFind(h, field);
     return e && !hashIsDead(e) && hashFoundText(value, hashEntryValue(e));
@@ -550,7 +615,20 @@ bool hashKeepsSds(const struct hash *h, size_t len) {
     return len > HASH_EMBED_MAX && (hashIsTable(h) || len > (size_t)hash_max_listpack_value);
 }
 
+/* Returns false when the hash has become a listpack, in which the field has yet to be set. */
+static bool hashShapedSetField(struct hash *h, struct str field, struct hashInput value, bool *added) {
+    bool room = hashSize(h) < (size_t)hash_max_listpack_entries ||
+                (hashSize(h) == (size_t)hash_max_listpack_entries && hashShapedHas(h, field));
+    if (room && !value.owned && hashFitsLimits(field, value.text) &&
+        hashShapedSet(&h->ptr, field, value.text, added))
+        return true;
+    hashShapedToListpack(h);
+    return false;
+}
+
 bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
+    bool added;
+    if (h->encoding == HASH_SHAPED && hashShapedSetField(h, field, value, &added)) return added;
     if (!hashIsTable(h)) {
         bool safe = h->encoding == HASH_PACKED || lpSafeToAdd(hashListpackOf(h), field.len + value.text.len);
         if (!value.owned && safe && hashFitsLimits(field, value.text))
@@ -559,6 +637,22 @@ bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep
         hashToTable(h, 0);
     }
     return hashTableSet(h, field, value, keep_expiry);
+}
+
+bool hashSetAll(struct hash *h, const struct str *pairs, size_t count) {
+    debugAssert(h->encoding == HASH_PACKED && h->used == 0);
+    struct hashShape *s = hashShapeOfPairs(pairs, count);
+    if (!s || count > (size_t)hash_max_listpack_entries) return false;
+    size_t packed = 0;
+    for (size_t i = 0; i < 2 * count; i += 2) {
+        if (!hashFitsLimits(pairs[i], pairs[i + 1])) return false;
+        packed += 2 + pairs[i].len + pairs[i + 1].len;
+    }
+    void *container = packed > HASH_PACKED_MAX ? hashShapedNewOfPairs(s, pairs) : NULL;
+    if (!container) return false;
+    h->ptr = container;
+    h->encoding = HASH_SHAPED;
+    return true;
 }
 
 bool hashIsElsewhere(const struct hash *h, struct str field) {
@@ -577,6 +671,10 @@ static bool hashTimedRemoveField(struct hash *h, struct str field, bool dead) {
 bool hashRemove(struct hash *h, struct str field) {
     if (hashIsTable(h)) return hashTableRemove(h, field, false);
     if (h->encoding == HASH_TIMED) return hashTimedRemoveField(h, field, false);
+    if (h->encoding == HASH_SHAPED) {
+        if (!hashShapedHas(h, field)) return false;
+        hashShapedToListpack(h);
+    }
     bool packed = h->encoding == HASH_PACKED;
     unsigned char *p = packed ? hashPackedFind(h, field) : hashListpackFind(h->ptr, field);
     if (!p) return false;
@@ -611,6 +709,7 @@ int64_t hashExpire(const struct hash *h, struct str field) {
 /* Returns false when the listpack would become too large, or cannot hold the time. */
 static bool hashSetTimedExpire(struct hash *h, struct str field, int64_t expire_ms) {
     if (expire_ms == HASH_NEVER) return false;
+    if (h->encoding == HASH_SHAPED) hashShapedToListpack(h);
     if (h->encoding == HASH_LISTPACK && !lpSafeToAdd(h->ptr, lpLength(h->ptr))) return false;
     if (h->encoding != HASH_TIMED) hashToTimed(h);
     if (!lpSafeToAdd(hashTimed(h)->lp, lpIntBytes(INT64_MAX))) return false;
@@ -650,8 +749,11 @@ void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
 
 void hashIterate(struct hashIterator *it, const struct hash *h) {
     it->h = h;
+    it->index = 0;
     if (hashIsTable(h))
         hashtableInitIterator(&it->table, h->ptr, false);
+    else if (h->encoding == HASH_SHAPED)
+        it->next = hashShapedFirst(h->ptr);
     else
         it->next = h->encoding == HASH_PACKED ? h->ptr : lpFirst(hashListpackOf(h));
 }
@@ -665,10 +767,20 @@ static const void *hashNextTimed(struct hashIterator *it) {
     return NULL;
 }
 
+static const void *hashNextShaped(struct hashIterator *it) {
+    const unsigned char *p = it->next;
+    unsigned i = it->index;
+    if (i == hashShapedShape(it->h->ptr)->count) return NULL;
+    it->next = hashShapedNext((unsigned char *)p);
+    it->index = i + 1;
+    return hashShapedPlace(p, i);
+}
+
 static const void *hashNextSmall(struct hashIterator *it) {
     const struct hash *h = it->h;
     const unsigned char *p = it->next;
     if (h->encoding == HASH_TIMED) return hashNextTimed(it);
+    if (h->encoding == HASH_SHAPED) return hashNextShaped(it);
     if (h->encoding == HASH_PACKED) {
         if (p >= hashPackedEnd(h)) return NULL;
         it->next = hashPackedNext(hashPackedNext(p));
@@ -705,6 +817,9 @@ void hashRead(const struct hash *h, const void *place, struct hashItem *item) {
     } else if (h->encoding == HASH_LISTPACK) {
         item->field.s = lpView((unsigned char *)place, item->field.text);
         item->value.s = lpView(lpNext(h->ptr, (unsigned char *)place), item->value.text);
+    } else if (h->encoding == HASH_SHAPED) {
+        item->field.s = hashShapeName(hashShapedShape(h->ptr), hashShapedPlaceIndex(place));
+        item->value.s = lpView(hashShapedPlaceValue(place), item->value.text);
     } else if (h->encoding == HASH_TIMED) {
         item->field.s = lpView((unsigned char *)place, item->field.text);
         item->value.s = hashTimedValue((unsigned char *)place, item->value.text);
@@ -739,6 +854,10 @@ const void *hashRandomPlace(const struct hash *h) {
     size_t size = hashSize(h);
     if (!size) return NULL;
     if (h->encoding == HASH_LISTPACK) return lpSeek(h->ptr, 2 * (long)randomBelow(size));
+    if (h->encoding == HASH_SHAPED) {
+        unsigned i = (unsigned)randomBelow(size);
+        return hashShapedPlace(hashShapedAt(h->ptr, i), i);
+    }
     const unsigned char *p = h->ptr;
     for (size_t n = randomBelow(size); n; n--) p = hashPackedNext(hashPackedNext(p));
     return p;

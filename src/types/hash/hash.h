@@ -5,6 +5,7 @@
  *     packed      a few short fields: inside the object itself, no allocation of their own    "listpack"
  *     listpack    up to hash-max-listpack-entries fields: field, value, field, value ...      "listpack"
  *     timed       the same with an expiry for each field, since some have one                 "listpack"
+ *     shaped      a listpack's values, while others have the same fields (hash_shape.h)       "listpack"
  *     table       all others: ds/hashtable over entries (hash_entry.h)                        "hashtable"
  *     expiring    a table some of whose fields expire, and a heap of those                    "hashtable"
  *
@@ -28,12 +29,14 @@
 
 struct db;
 
-enum { HASH_PACKED, HASH_LISTPACK, HASH_TIMED, HASH_TABLE, HASH_EXPIRING };
+enum { HASH_PACKED, HASH_LISTPACK, HASH_TIMED, HASH_SHAPED, HASH_TABLE, HASH_EXPIRING };
 #define HASH_PACKED_MAX 63 /* bytes */
 
 struct hash { /* must not be copied: ptr may point to `room` */
     uint8_t encoding;
     uint8_t used;             /* bytes, when packed */
+    uint16_t shape_before;    /* the shape that it had when opened, if it has become a listpack; else 0 */
+    bool named;               /* fields of the listpack were added or removed, so it may have a shape */
     uint32_t expired_removed; /* dead fields overwritten or removed since opening */
     void *ptr;                /* the container; when packed, the bytes: in the object or in `room` */
     char room[HASH_PACKED_MAX];
@@ -54,6 +57,9 @@ void hashOpen(struct hash *h, const struct object *o);
 void hashNew(struct hash *h); /* empty */
 /* Prepares for so many pairs that are about to be set: chooses the encoding and reserves its memory. */
 void hashExpect(struct hash *h, size_t pairs);
+/* Sets all fields of an empty hash at once, if it is known that others have these fields. Returns false when
+ * nothing was set. */
+bool hashSetAll(struct hash *h, const struct str *pairs, size_t count);
 hashtable *hashTable(const struct hash *h); /* hash table of the fields; NULL: it has none */
 void hashDrop(struct hash *h);              /* frees one that was never committed */
 /* Updates the object after a change. `o` is the object that was opened, or NULL for a new hash: then
@@ -94,7 +100,8 @@ bool hashHasDead(const struct hash *h);     /* O(1) */
 /* ---- Iteration. The hash must not change meanwhile. ---- */
 struct hashIterator {
     const struct hash *h;
-    const unsigned char *next; /* packed, listpack, timed */
+    const unsigned char *next; /* packed, listpack, timed, shaped */
+    unsigned index;            /* shaped: of the next field */
     struct hashtableIterator table;
 };
 void hashIterate(struct hashIterator *it, const struct hash *h);

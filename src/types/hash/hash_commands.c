@@ -109,6 +109,8 @@ static int64_t hashSetPairs(struct client *c) {
     int64_t added = 0;
     if (pairs == 1) {
         added = hashSet(&k.h, c->argv[2], hashOnlyInput(&k, 3), false);
+    } else if (!k.o && hashSetAll(&k.h, c->argv + 2, pairs)) {
+        added = (int64_t)pairs;
     } else {
         hashExpect(&k.h, pairs);
         struct argsAhead ahead = membersAhead(c->argv + 2, 2, (int)pairs);

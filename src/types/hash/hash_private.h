@@ -57,6 +57,8 @@ static inline bool hashTimeIsDead(int64_t expire_ms) {
 size_t hashCountExpiringFields(const struct hash *h);
 /* hashListpackStays: whether a listpack of pairs is within the limits and too long to be packed. */
 bool hashListpackStays(unsigned char *lp);
+/* Gives a listpack a shape if it has one; no effect on other encodings. For the main thread. */
+void hashFindShape(struct hash *h);
 /* Removes up to `max` dead fields; their entries, or entries with their names, belong to the caller then. */
 size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t max);
 

@@ -11,12 +11,13 @@
  * Redis keeps expiries in 48 bits and cannot read later ones; they are written to its format as the last one
  * that it has, in the year 10889.
  *
- * A hash packed into its object is written as a listpack. Fields past their expiry are written like all
- * others; the reader leaves them out. */
+ * A hash packed into its object, or with a shape, is written as a listpack. Fields past their expiry are
+ * written like all others; the reader leaves them out. */
 #include "base/zmalloc.h"
 #include "data/rdb/rewrite.h"
 #include "registry/cron.h"
 #include "types/hash/hash_private.h"
+#include "types/hash/hash_shape.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -24,9 +25,9 @@
 
 uint8_t hashRdbType(const struct object *o, int version) {
     static const uint8_t types[] = {
-        [HASH_PACKED] = RDB_TYPE_HASH_LISTPACK,   [HASH_LISTPACK] = RDB_TYPE_HASH_LISTPACK,
-        [HASH_TIMED] = RDB_TYPE_HASH_EXPIRING,    [HASH_TABLE] = RDB_TYPE_HASH,
-        [HASH_EXPIRING] = RDB_TYPE_HASH_EXPIRING,
+        [HASH_PACKED] = RDB_TYPE_HASH_LISTPACK, [HASH_LISTPACK] = RDB_TYPE_HASH_LISTPACK,
+        [HASH_TIMED] = RDB_TYPE_HASH_EXPIRING,  [HASH_SHAPED] = RDB_TYPE_HASH_LISTPACK,
+        [HASH_TABLE] = RDB_TYPE_HASH,           [HASH_EXPIRING] = RDB_TYPE_HASH_EXPIRING,
     };
     uint8_t type = types[o->encoding];
     bool for_redis = type == RDB_TYPE_HASH_EXPIRING && rdbVersionIsRedis(version);
@@ -40,6 +41,12 @@ static void hashRdbSavePacked(struct rioWriter *w, const struct hash *h) {
     hashIterate(&it, h);
     while (hashNext(&it, &item)) lp = lpAppend(lpAppend(lp, item.field.s), item.value.s);
     hashStop(&it);
+    rdbWriteString(w, strN((const char *)lp, lpBytes(lp)));
+    lpFree(lp);
+}
+
+static void hashRdbSaveShaped(struct rioWriter *w, const struct hash *h) {
+    unsigned char *lp = hashShapedListpack(h->ptr);
     rdbWriteString(w, strN((const char *)lp, lpBytes(lp)));
     lpFree(lp);
 }
@@ -141,6 +148,7 @@ void hashRdbSave(struct rioWriter *w, const struct object *o) {
     case HASH_PACKED: hashRdbSavePacked(w, &h); break;
     case HASH_LISTPACK: rdbWriteString(w, strN(h.ptr, lpBytes(h.ptr))); break;
     case HASH_TIMED: hashRdbSaveTimed(w, &h); break;
+    case HASH_SHAPED: hashRdbSaveShaped(w, &h); break;
     default: hashRdbSaveTable(w, h.ptr, h.encoding == HASH_EXPIRING);
     }
 }
@@ -156,6 +164,7 @@ static enum rdbLoaded hashRdbLoaded(struct rdbReader *r, struct hash *h, struct 
         memcpy(r->small, h->ptr, h->used);
         h->ptr = r->small;
     }
+    hashFindShape(h);
     *v = hashValue(h);
     return RDB_LOADED;
 }
@@ -298,7 +307,7 @@ static enum rdbLoaded hashRdbLoadFlat(struct rdbReader *r, enum rdbFlatForm form
         lpFree(lp);
         return RDB_FAILED;
     }
-    struct hash h = {.encoding = HASH_LISTPACK, .ptr = lp};
+    struct hash h = {.encoding = HASH_LISTPACK, .ptr = lp}; /* shape_before is 0 */
     if (!hashListpackStays(lp)) {
         hashRdbFill(&h, lp);
         lpFree(lp);

@@ -47,7 +47,7 @@ static const void **hashScanAllPlaces(const struct hash *h, size_t live) {
 /* Replies random fields with repetition. In a small hash, going to a place is a walk, so that is done only
  * once. */
 static void hashScanReplyRepeated(const struct randomReply *r, size_t count, size_t live) {
-    bool walks = r->h->encoding == HASH_LISTPACK || r->h->encoding == HASH_TIMED;
+    bool walks = r->h->encoding != HASH_PACKED && r->h->encoding < HASH_TABLE;
     const void **places = walks ? hashScanAllPlaces(r->h, live) : NULL;
     hashScanReplyLen(r, count);
     for (; count; count--) hashScanReplyPlace(r, places ? places[randomBelow(live)] : hashRandomPlace(r->h));

@@ -9,6 +9,7 @@
 #include "registry/config.h"
 #include "types/defrag_hooks.h"
 #include "types/hash/hash_private.h"
+#include "types/hash/hash_shape.h"
 #include "types/members_table.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
@@ -36,7 +37,7 @@ size_t hashMemory(const struct hash *h, size_t samples) {
     if (h->encoding == HASH_PACKED) return 0;
     if (h->encoding == HASH_TIMED) return hashTimedMemory(h->ptr);
     size_t bytes = zmallocSize(h->ptr);
-    if (h->encoding == HASH_LISTPACK) return bytes;
+    if (h->encoding == HASH_LISTPACK || h->encoding == HASH_SHAPED) return bytes;
     bytes += hashtableMemory(h->ptr) + membersTableMemory(h->ptr, samples, hashHookEntryMemory);
     if (h->encoding == HASH_EXPIRING) {
         struct expiringHash *e = hashExpiring(h);
@@ -56,6 +57,7 @@ static struct value hashHookCopy(const struct object *o) {
     hashOpen(&h, o);
     if (o->encoding == HASH_PACKED) return hashValue(&h);
     if (o->encoding == HASH_TIMED) return valuePtr(OBJ_HASH, HASH_TIMED, hashTimedCopy(h.ptr));
+    if (o->encoding == HASH_SHAPED) return valuePtr(OBJ_HASH, HASH_SHAPED, hashShapedCopy(h.ptr));
     return valuePtr(OBJ_HASH, (int)o->encoding,
                     o->encoding == HASH_LISTPACK ? lpDup(h.ptr) : hashTableCopy(&h));
 }
@@ -173,4 +175,5 @@ void hashTypeInit(void) {
     objectTypeRegister(&hash_type);
     commandRegister(commandsHash);
     hashExpireInit();
+    hashShapesInit();
 }

@@ -62,6 +62,7 @@ set table [subst {
     event-backend immutable
     hash-max-listpack-entries|hash-max-ziplist-entries {int 0 $long_max}
     hash-max-listpack-value|hash-max-ziplist-value {memory 0}
+    hash-shapes bool
     hide-user-data-from-log bool
     hll-sparse-max-bytes {memory 0}
     hotkeys-sampling-percentage {int 1 100}

@@ -30,7 +30,8 @@ set expected {
         mem_replication_backlog ^\\d+$ mem_total_replication_buffers ^\\d+$ mem_clients_slaves ^\\d+$
         mem_cluster_links ^\\d+$ mem_aof_buffer ^\\d+$ mem_overhead_db_hashtable_rehashing ^\\d+$
         mem_clients_normal ^\\d+$ mem_allocator ^(jemalloc|libc) active_defrag_running ^0$
-        lazyfree_pending_objects ^\\d+$ lazyfreed_objects ^\\d+$
+        lazyfree_pending_objects ^\\d+$ lazyfreed_objects ^\\d+$ hash_shapes ^\\d+$
+        hash_shapes_bytes ^\\d+$ hash_shapes_hashes ^\\d+$
     }
     stats {
         total_connections_received ^\\d+$ total_commands_processed ^\\d+$ instantaneous_ops_per_sec ^\\d+$
