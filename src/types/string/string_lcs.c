@@ -17,6 +17,8 @@
 #include "types/string/string_commands.h"
 #include "types/types.h"
 
+#define READER_TABLE_MAX (1 << 20) /* bytes */
+
 struct lcsOptions {
     bool len, idx, with_len;
     int64_t min_len;
@@ -128,14 +130,17 @@ static bool stringLcsReadTexts(struct client *c, struct str text[2], char bufs[2
     return true;
 }
 
-/* Allocates the table. Its limit is that of a whole table, even if two rows are enough. */
+/* Allocates the table. Its limit is that of a whole table, even if two rows are enough. A large one is the
+ * main thread's: if each thread that reads had one, all of them together would have no limit. */
 static bool stringLcsAllocate(struct client *c, struct lcs *l) {
     if (l->a.len >= UINT32_MAX - 1 || l->b.len >= UINT32_MAX - 1)
         return replyError(c, "ERR String too long for LCS");
     unsigned __int128 all = (unsigned __int128)(l->a.len + 1) * (l->b.len + 1) * sizeof(uint32_t);
     if (all > (unsigned __int128)turnMaxBulk())
         return replyError(c, "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
-    l->table = ztrymalloc(l->whole ? (size_t)all : 2 * (l->b.len + 1) * sizeof(uint32_t));
+    size_t size = l->whole ? (size_t)all : 2 * (l->b.len + 1) * sizeof(uint32_t);
+    if (size > READER_TABLE_MAX && readRefuses()) return false;
+    l->table = ztrymalloc(size);
     if (!l->table) replyError(c, "ERR Insufficient memory, failed allocating transient memory for LCS");
     return l->table;
 }

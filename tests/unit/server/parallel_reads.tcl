@@ -232,6 +232,13 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         $c close
     } {} {needs:debug}
 
+    test {LCS with a table of more than a megabyte runs on the main thread, so there is one such table at a time} {
+        r set short [string repeat y 50]
+        on_main_thread { assert_equal [string repeat y 50] [r lcs medium short] }
+        on_main_thread { assert_equal {matches {{{8950 8999} {0 49}}} len 50} [r lcs medium short idx] }
+        wait_for_condition 50 20 {[in_threads { assert_equal 50 [r lcs medium short len] }] == 1} else { fail "no thread reads" }
+    }
+
     test {statistics are exact, and none comes late} {
         set c [valkey_deferring_client]
         r config resetstat
