@@ -138,13 +138,8 @@ void replyStatus(struct client *c, const char *s) {
 void replyBulk(struct client *c, struct str s) {
     if (replyIsMuted(c)) return;
     if (s.len <= SMALL_BULK) {
-        char *start = replyChainReserve(c, s.len + RESP_HDR_SIZE), *p = start;
-        p += respWriteHeader(p, '$', (int64_t)s.len);
-        memcpy(p, s.ptr, s.len);
-        p += s.len;
-        *p++ = '\r';
-        *p++ = '\n';
-        replyChainAdvance(c, (size_t)(p - start));
+        char *start = replyChainReserve(c, s.len + RESP_HDR_SIZE);
+        replyChainAdvance(c, (size_t)(respPutBulk(start, s.ptr, s.len) - start));
         return;
     }
     replyHeader(c, '$', (int64_t)s.len);

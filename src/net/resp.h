@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/sds.h"
 #include "base/str.h"
@@ -108,6 +109,27 @@ static inline char *respPutHeader(char *p, char type, size_t n) {
     *p++ = '\r';
     *p++ = '\n';
     return p;
+}
+
+static inline char *respPutCrlf(char *p) {
+    memcpy(p, "\r\n", 2);
+    return p + 2;
+}
+
+/* Most strings are short: two overlapping words instead of a call of memcpy. */
+static inline char *respPutBytes(char *p, const char *src, size_t len) {
+    if (len >= 8 && len <= 16) {
+        memcpy(p, src, 8);
+        memcpy(p + len - 8, src + len - 8, 8);
+    } else {
+        memcpy(p, src, len);
+    }
+    return p + len;
+}
+
+/* Writes a bulk string, at most RESP_HDR_SIZE bytes more than its own. Returns the end of what it wrote. */
+static inline char *respPutBulk(char *p, const char *src, size_t len) {
+    return respPutCrlf(respPutBytes(respPutHeader(p, '$', len), src, len));
 }
 
 /* ---- Writing requests ---- */

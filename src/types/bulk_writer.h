@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bulk_writer.h - replies many small elements, for the loops of lists and sorted sets.
+/* bulk_writer.h - replies many small elements, for the loops of lists, hashes and sorted sets.
  *
  * Space is reserved in the output chain once for a run of elements, which are written back to back:
  *
@@ -10,7 +10,8 @@
  * replied by itself, after bulkWriterFlush. */
 #pragma once
 
-#include <string.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "client/client.h"
 #include "client/reply.h"
@@ -42,22 +43,12 @@ static inline bool bulkWriterHasRoom(struct bulkWriter *w, size_t need) {
     return w->p;
 }
 
-static inline char *bulkPutCrlf(char *p) {
-    memcpy(p, "\r\n", 2);
-    return p + 2;
-}
-
-/* Most elements are short: two overlapping words instead of a call of memcpy. */
-static inline char *bulkPutBytes(char *p, const char *src, size_t len) {
-    if (len >= 8 && len <= 16) {
-        memcpy(p, src, 8);
-        memcpy(p + len - 8, src + len - 8, 8);
-    } else {
-        memcpy(p, src, len);
+/* Replies one element. */
+static inline void bulkWriterAdd(struct bulkWriter *w, struct str s) {
+    if (__builtin_expect(bulkWriterHasRoom(w, s.len + RESP_HDR_SIZE), 1)) {
+        w->p = respPutBulk(w->p, s.ptr, s.len);
+    } else if (w->c) {
+        bulkWriterFlush(w);
+        replyBulk(w->c, s);
     }
-    return p + len;
-}
-
-static inline char *bulkPut(char *p, const char *src, size_t len) {
-    return bulkPutCrlf(bulkPutBytes(respPutHeader(p, '$', len), src, len));
 }

@@ -16,6 +16,7 @@
 #include "data/keyspace/db.h"
 #include "data/keyspace/read_ahead.h"
 #include "data/notify.h"
+#include "types/bulk_writer.h"
 #include "types/types.h"
 
 /* ---- Shared (hash_commands.h) ---- */
@@ -277,12 +278,14 @@ static void hashReplyAll(struct client *c, int what) {
         replyMapLen(c, n);
     else
         replyArrayLen(c, n);
+    struct bulkWriter w = {.c = c};
     hashIterate(&it, &k.h);
     while (hashNext(&it, &item)) {
-        if (what & FIELDS) replyBulk(c, item.field.s);
-        if (what & VALUES) replyBulk(c, item.value.s);
+        if (what & FIELDS) bulkWriterAdd(&w, item.field.s);
+        if (what & VALUES) bulkWriterAdd(&w, item.value.s);
     }
     hashStop(&it);
+    bulkWriterFlush(&w);
 }
 
 void hgetallCommand(struct client *c) {

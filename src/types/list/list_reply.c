@@ -19,7 +19,7 @@ static void listReplyPut(struct bulkWriter *w, const struct lpValue *v) {
     char text[LP_INTBUF_SIZE];
     if (bulkWriterHasRoom(w, v->slen + SLOP)) {
         struct str s = v->sval ? strN(v->sval, v->slen) : strN(text, ll2string(text, v->lval));
-        w->p = bulkPut(w->p, s.ptr, s.len);
+        w->p = respPutBulk(w->p, s.ptr, s.len);
     } else if (w->c && v->slen + SLOP > BULK_WRITER_ROOM) {
         bulkWriterFlush(w);
         replyBulk(w->c, strN(v->sval, v->slen));
@@ -38,7 +38,7 @@ static void listReplyPutRun(struct bulkWriter *to, unsigned char *lp, unsigned c
             continue;
         }
         size_t len = SHORT_STRING_LEN(p);
-        if (bulkWriterHasRoom(&w, SHORT_MAX + SLOP)) w.p = bulkPut(w.p, SHORT_STRING_TEXT(p), len);
+        if (bulkWriterHasRoom(&w, SHORT_MAX + SLOP)) w.p = respPutBulk(w.p, SHORT_STRING_TEXT(p), len);
         p += len + SHORT_STRING_EXTRA;
     }
     *to = w;

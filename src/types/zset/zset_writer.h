@@ -41,7 +41,7 @@ static inline char *zsetPutScore(char *p, double score, bool resp3) {
         memcpy(p, text, len);
         p += len;
     }
-    return bulkPutCrlf(p);
+    return respPutCrlf(p);
 }
 
 /* Writes a member that is too long for the reserved space. */
@@ -66,7 +66,7 @@ static inline void zsetWrite(struct zsetWriter *w, struct str member, double sco
         memcpy(p, "*2\r\n", 4);
         p += 4;
     }
-    p = bulkPut(p, member.ptr, member.len);
+    p = respPutBulk(p, member.ptr, member.len);
     if (w->shape != ZSHAPE_MEMBERS) p = zsetPutScore(p, score, w->resp3);
     w->out.p = p;
 }
