@@ -201,7 +201,7 @@ start_server {tags {pause}} {
     }
 
     test {A blocked client's time runs out during a pause} {
-        set c [blocked_client blpop nolist 0.2]
+        set c [blocked_client blpop nolist 1]
         r client pause 100000 write
         assert_equal {} [$c read]
         r client unpause

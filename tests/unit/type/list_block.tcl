@@ -269,7 +269,8 @@ start_server {tags {list}} {
 
     test {a client that timed out, was unblocked or has disconnected takes nothing} {
         r del k
-        set d [blocked_client blpop k 0.05]
+        set d [valkey_deferring_client]
+        $d blpop k 0.05
         assert_equal {} [$d read]
         $d client id
         set id [$d read]
