@@ -327,7 +327,9 @@ func (e *environment) eachPrimary(what string, begin, end func(n *node) error) e
 		}
 		err = waitFor("another primary replaces "+n.name, 30*time.Second, func() bool { return e.set.replaced(n) })
 		if err != nil {
-			return fmt.Errorf("%w\n%s", err, e.set.beliefs())
+			err = fmt.Errorf("%w\n%s", err, e.set.beliefs())
+			end(n)
+			return err
 		}
 		e.h.note("%s is replaced", n.name)
 		e.sleep(0.3, 0.8)

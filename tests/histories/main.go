@@ -1,7 +1,7 @@
 // histories - records what clients do to servers that are disturbed, and checks that it can be explained.
 //
 //	tests/histories/run [--scenarios parallel,kill,...] [--short] [--seconds S] [--rounds N] [--seed N] [--server PATH] [--kinds ours,valkey,...]
-//	                    [--keep DIR] [--list] [--fast]
+//	                    [--keep DIR] [--list] [--tries N]
 //
 // A scenario is a line of the table in scenarios.go: servers, directives, clients, what disturbs them, and what is promised. All
 // operations of clients are recorded with their times and replies (history.go). Then either the history must be linearizable
@@ -30,6 +30,7 @@ type options struct {
 	seconds           float64
 	rounds            int
 	seed              int64
+	tries             int
 	timeout           time.Duration
 }
 
@@ -43,6 +44,7 @@ func main() {
 	flag.BoolVar(&list, "list", false, "list the scenarios")
 	flag.Float64Var(&o.seconds, "seconds", 8, "how long clients work beside an operator")
 	flag.IntVar(&o.rounds, "rounds", 4, "how often servers are disturbed in a scenario")
+	flag.IntVar(&o.tries, "tries", 3, "how often a scenario begins for which the machine is too late")
 	flag.Int64Var(&o.seed, "seed", time.Now().UnixNano()%1e6, "of the random choices")
 	flag.StringVar(&o.server, "server", "", "the program to test (src/valkey-server)")
 	flag.StringVar(&kinds, "kinds", "ours", "of the servers by turns: ours, valkey")
@@ -145,23 +147,20 @@ func runAll(o *options, chosen []*scenario) int {
 		fmt.Printf("ok     the checker itself: %d histories written by hand\n", cases)
 		passed++
 	}
+	clock := watchPunctuality()
 	for _, s := range chosen {
-		e, skip := newEnvironment(o, s)
-		if skip != "" {
+		how, skip := isLate, ""
+		for try := 1; how == isLate && skip == ""; try++ {
+			how, skip = runOne(o, s, clock, try == o.tries)
+		}
+		switch {
+		case skip != "":
 			skips = append(skips, fmt.Sprintf("skipped: tests/histories: %s: %s", s.name, skip))
-			continue
-		}
-		began := time.Now()
-		problem := e.run()
-		e.close()
-		if problem != "" {
-			fmt.Printf("FAILED %s, seed %d: %s\n%s", s.name, o.seed, problem, e.preserve(problem))
-			failed++
-		} else {
-			fmt.Printf("ok     %s, seed %d: %s; %.0f s\n", s.name, o.seed, e.summary(), time.Since(began).Seconds())
+		case how == isPassed:
 			passed++
+		default:
+			failed++
 		}
-		os.RemoveAll(e.folder)
 	}
 	for _, line := range skips {
 		fmt.Println(line)
@@ -171,6 +170,39 @@ func runAll(o *options, chosen []*scenario) int {
 		return 1
 	}
 	return 0
+}
+
+// runOne returns why the scenario could not run, if it could not. last: it is not tried again.
+func runOne(o *options, s *scenario, clock *punctuality, last bool) (how outcome, skip string) {
+	e, skip := newEnvironment(o, s)
+	if skip != "" {
+		return isLate, skip
+	}
+	defer os.RemoveAll(e.folder)
+	clock.reset()
+	began := time.Now()
+	p := e.run()
+	tilts := 0
+	if e.set != nil {
+		tilts = countTilts(e.set.nodes())
+	}
+	lateness := clock.lateness(tilts)
+	e.close()
+	how = p.outcome(lateness)
+	switch how {
+	case isPassed:
+		fmt.Printf("ok     %s, seed %d: %s; %.0f s\n", s.name, o.seed, e.summary(), time.Since(began).Seconds())
+	case isFailed:
+		fmt.Printf("FAILED %s, seed %d: %s\n%s", s.name, o.seed, p.text, e.preserve(p.text))
+	case isLate:
+		first, _, _ := strings.Cut(p.text, "\n")
+		why := fmt.Sprintf("the machine was too late (%s): %s", lateness, first)
+		if last {
+			return how, why
+		}
+		fmt.Printf("again  %s, seed %d: %s\n", s.name, o.seed, why)
+	}
+	return how, ""
 }
 
 func newRandom(seed int64, name string) *rand.Rand {

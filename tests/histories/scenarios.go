@@ -167,50 +167,56 @@ func (e *environment) directives(kind string) []string {
 	return out
 }
 
-// run returns what is wrong, or "". What servers complain about comes first, as it explains the rest.
-func (e *environment) run() string {
-	problem := e.course()
+// run returns what is wrong, if something is. What servers complain about comes first, as it explains the rest.
+func (e *environment) run() problem {
+	p := e.course()
 	if e.set == nil {
-		return problem
+		return p
 	}
 	for _, n := range e.set.nodes() {
 		if complaint := n.stop(); complaint != "" {
-			problem = strings.TrimSpace(complaint + "\n" + problem)
+			p = problem{text: strings.TrimSpace(complaint + "\n" + p.text)}
 		}
 	}
-	return problem
+	return p
 }
 
-func (e *environment) course() string {
+// course also judges what clients were told when the disturbance did not go as it should, if all can be read.
+func (e *environment) course() problem {
 	var err error
 	if e.set, err = e.s.servers(e); err != nil {
-		return "the servers do not start: " + err.Error()
+		return problem{"the servers do not start: " + err.Error(), true}
 	}
 	w := e.s.load
 	if w.timeout == 0 {
 		w.timeout = e.o.timeout
 	}
 	e.crowd = startCrowd(&w, e.h, e.set.routes(), e.o.seed)
-	err = e.s.disturb(e)
+	disturbed := e.s.disturb(e)
 	e.crowd.end()
-	if err != nil {
-		return err.Error()
+	p := e.end()
+	if disturbed != nil && (p.text == "" || p.timely) {
+		return problem{disturbed.Error(), true}
 	}
-	if err = e.set.settle(); err != nil {
-		return "the servers do not recover: " + err.Error()
+	return p
+}
+
+func (e *environment) end() problem {
+	if err := e.set.settle(); err != nil {
+		return problem{"the servers do not recover: " + err.Error(), true}
 	}
 	together := 1
-	if len(e.set.nodes()) <= 2 && w.pipeline {
+	if len(e.set.nodes()) <= 2 && e.s.load.pipeline {
 		together = 50
 	}
 	if unread := e.crowd.readEverything(together); unread != "" {
-		return "not all groups can be read in the end: " + unread
+		return problem{"not all groups can be read in the end: " + unread, true}
 	}
-	if problem := e.judge(); problem != "" {
-		return problem
+	if wrong := e.judge(); wrong != "" {
+		return problem{text: wrong}
 	}
 	if done := e.crowd.tallies.done.Load(); done < 100 {
-		return fmt.Sprintf("only %d operations were done", done)
+		return problem{fmt.Sprintf("only %d operations were done", done), true}
 	}
 	return e.set.compare()
 }
@@ -286,7 +292,7 @@ func (e *environment) close() {
 }
 
 // preserve keeps what is needed to understand a failure, and returns lines that name it.
-func (e *environment) preserve(problem string) string {
+func (e *environment) preserve(wrong string) string {
 	folder := filepath.Join(e.o.keep, fmt.Sprintf("%s-seed-%d-%s", e.s.name, e.o.seed, time.Now().Format("150405")))
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return "    nothing is kept: " + err.Error() + "\n"
@@ -294,7 +300,7 @@ func (e *environment) preserve(problem string) string {
 	if err := os.CopyFS(folder, os.DirFS(e.folder)); err != nil {
 		os.MkdirAll(folder, 0o755)
 	}
-	report := problem + "\n\nWhat was done to the servers:\n" + strings.Join(e.h.events, "\n") + "\n"
+	report := wrong + "\n\nWhat was done to the servers:\n" + strings.Join(e.h.events, "\n") + "\n"
 	for i, f := range e.vanished {
 		if i < 3 {
 			report += fmt.Sprintf("\n%s\n%s  picture: %s\n", f.group, table(f.ops), visualize(f, e.s.vanishes, folder))

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -118,6 +119,26 @@ func selfTest() (cases int, wrong []string) {
 		found := strings.Join(l.wrong, "\n") + strings.Repeat(" lost", len(l.lost)) + strings.Repeat(" seen", len(l.seen))
 		if (c.finds == "") != (found == "") || !strings.Contains(found, c.finds) {
 			wrong = append(wrong, fmt.Sprintf("losses, %s: found %q instead of %q", c.name, found, c.finds))
+		}
+	}
+	// A machine that was late excuses what was not done in time, and nothing else.
+	for _, c := range []struct {
+		p      problem
+		tilts  int
+		late   time.Duration
+		wanted outcome
+	}{
+		{problem{}, 1, time.Second, isPassed},
+		{problem{"no other primary", true}, 0, lateAfter, isFailed},
+		{problem{"no other primary", true}, 0, time.Second, isLate},
+		{problem{"no other primary", true}, 1, 0, isLate},
+		{problem{"lost", false}, 1, time.Second, isFailed},
+	} {
+		cases++
+		var clock punctuality
+		clock.note(c.late)
+		if how := c.p.outcome(clock.lateness(c.tilts)); how != c.wanted {
+			wrong = append(wrong, fmt.Sprintf("%v, late by %s and %d TILTs: outcome %d instead of %d", c.p, c.late, c.tilts, how, c.wanted))
 		}
 	}
 	// An object may be gone after eviction, but not come back.

@@ -19,7 +19,7 @@ type serverSet interface {
 	nodes() []*node
 	routes() router
 	settle() error                             // waits until all are up, agree, and replicas have all data
-	compare() string                           // how replicas differ from their primaries
+	compare() problem                          // how replicas differ from their primaries
 	primary(pick func(int) int) (*node, error) // one to disturb
 	replaced(n *node) bool                     // another has taken the place of the one that primary() gave
 	failOver(n *node) error                    // by hand
@@ -113,11 +113,39 @@ func (s *singleSet) settle() error {
 	return waitFor("the replica has caught up", 40*time.Second, func() bool { return caughtUp(s.ns[1], s.ns[0]) })
 }
 
-func (s *singleSet) compare() string {
+func (s *singleSet) compare() problem {
 	if len(s.ns) == 1 {
-		return ""
+		return problem{}
 	}
-	return sameData(s.ns[1], s.ns[0])
+	return problem{text: sameData(s.ns[1], s.ns[0])}
+}
+
+// compareReplicas looks again who is whose primary each time: on a busy machine one may be replaced once more meanwhile.
+func compareReplicas(nodes []*node, primaryOf func(n *node) *node, beliefs func() string) problem {
+	differs := ""
+	err := waitFor("the replicas have what their primaries have", 60*time.Second, func() bool {
+		differs = ""
+		for _, n := range nodes {
+			p := primaryOf(n)
+			if p == nil {
+				continue
+			}
+			if !caughtUp(n, p) {
+				return false
+			}
+			if found := sameData(n, p); found != "" {
+				if caughtUp(n, p) && primaryOf(n) == p {
+					differs = found
+				}
+				return false
+			}
+		}
+		return true
+	})
+	if err == nil {
+		return problem{}
+	}
+	return problem{err.Error() + "\n" + differs + "\n" + beliefs(), differs == ""}
 }
 
 // ---- Clusters ----
@@ -346,19 +374,7 @@ func (c *clusterSet) settle() error {
 	return nil
 }
 
-func (c *clusterSet) compare() string {
-	for _, n := range c.ns {
-		if p := c.primaryOf(n); p != nil {
-			if err := waitFor("the replica has caught up", 20*time.Second, func() bool { return caughtUp(n, p) }); err != nil {
-				return n.name + ": " + err.Error()
-			}
-			if differs := sameData(n, p); differs != "" {
-				return differs
-			}
-		}
-	}
-	return ""
-}
+func (c *clusterSet) compare() problem { return compareReplicas(c.ns, c.primaryOf, c.beliefs) }
 
 func (c *clusterSet) beliefs() string {
 	var b strings.Builder
@@ -525,31 +541,13 @@ func (s *sentinelSetOf) settle() error {
 	return nil
 }
 
-// compare asks for the primary each time: on a busy machine Sentinels may replace it once more meanwhile.
-func (s *sentinelSetOf) compare() string {
-	differs := ""
-	err := waitFor("the replicas have what their primary has", 60*time.Second, func() bool {
-		p, err := s.primary(nil)
-		if err != nil {
-			return false
+func (s *sentinelSetOf) compare() problem {
+	return compareReplicas(s.servers, func(n *node) *node {
+		if p, _ := s.primary(nil); p != n {
+			return p
 		}
-		for _, n := range s.servers {
-			if n == p {
-				continue
-			}
-			if !caughtUp(n, p) {
-				return false
-			}
-			if differs = sameData(n, p); differs != "" {
-				return false
-			}
-		}
-		return true
-	})
-	if err != nil {
-		return err.Error() + "\n" + differs + "\n" + s.beliefs()
-	}
-	return ""
+		return nil
+	}, s.beliefs)
 }
 
 func (s *sentinelSetOf) beliefs() string {
