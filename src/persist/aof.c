@@ -362,6 +362,13 @@ static bool aofNoteSyncTime(void) {
     return true;
 }
 
+static void aofNoteWrite(void) {
+    static uint64_t noted_bytes;
+    if (written_bytes == noted_bytes) return;
+    noted_bytes = written_bytes;
+    syncGroupNoteWrite(&group, monotonicUs());
+}
+
 /* For a client that is alone. Nobody notices if it hangs: with `always` no reply would leave meanwhile. */
 static void aofSyncInline(void) {
     int64_t began_us = monotonicUs();
@@ -371,7 +378,8 @@ static void aofSyncInline(void) {
 }
 
 static void aofSyncAlways(bool has_ended) {
-    size_t clients = has_ended ? 0 : clientsAwaitReply(); /* those that waited for it are among them */
+    /* those that waited for the one that has ended are among them */
+    size_t clients = has_ended ? group.behind : clientsAwaitReply();
     if (syncGroupIsInline(&group, clients))
         aofSyncInline();
     else
@@ -386,6 +394,7 @@ static void aofSyncIfDue(void) {
     bool always = aof_fsync == AOF_FSYNC_ALWAYS;
     bool has_ended = always && aofNoteSyncTime();
     if (failed && always) aofExitUnsynced(failed);
+    if (always) aofNoteWrite();
     if (always && !idle) aofCheckGroup();
     if (sync_requested_size == aof.incr_size && !failed) {
         if (idle) aofNoteAllSynced();
@@ -393,6 +402,7 @@ static void aofSyncIfDue(void) {
     }
     if (always && idle && atomic_load(&synced_bytes) == written_bytes) {
         sync_requested_size = aof.incr_size; /* the last one has had it */
+        syncGroupNoteAllSynced(&group);
         return;
     }
     if (!idle || aof_fsync == AOF_FSYNC_NO || aofSyncIsSuspended()) return;

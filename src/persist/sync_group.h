@@ -11,6 +11,10 @@
  * Where they do not come back in time (the disk is fast, or clients come when they like), a wait in vain
  * doubles the number of fsyncs that do not wait. A client that is alone is always complete.
  *
+ * Who has come while the last fsync ran would wait for more than two, if the next one waited for long. One
+ * reply in LATE_ONE_IN may: such waits make a debt, which replies pay off. While it is as large as the group
+ * allows, the next fsync begins when the first of them has waited for the time of one.
+ *
  * The logic has no clock and no threads: times are arguments, in microseconds. */
 #pragma once
 
@@ -23,12 +27,23 @@ struct syncGroup {
     int64_t took_us;     /* how long that one took; 0: there was none */
     int64_t until_us;    /* the next one waits for them until then */
     bool waits;          /* it has been submitted, and waits */
+    bool is_cut;         /* not until all can have come: some would wait too long */
     unsigned skip, left; /* how many begin at once after one that waited in vain; of these still to come */
+    int64_t next_us;     /* the first write that the one that runs does not have; 0: there is none */
+    int64_t oldest_us;   /* the first write of those behind, which came while the last one ran; 0: nobody */
+    size_t joined;       /* clients that the one that runs is for */
+    size_t behind;       /* clients that came while the last one ran */
+    size_t debt;         /* LATE_ONE_IN for each that had to wait for more than two, less one for each reply */
 };
 
 /* In these, `clients` is how many wait for an fsync that has not ended. */
 void syncGroupNoteSynced(struct syncGroup *g, size_t clients, int64_t took_us, int64_t now_us);
-/* Returns until when the fsync that is submitted now waits; 0: it begins at once. */
+/* Something has been written. */
+void syncGroupNoteWrite(struct syncGroup *g, int64_t now_us);
+/* The last fsync has had all that was written: nobody is behind. */
+void syncGroupNoteAllSynced(struct syncGroup *g);
+/* Returns until when the fsync that is submitted now waits; 0: it begins at once. When the last one has just
+ * ended, `clients` are those behind. */
 int64_t syncGroupUntil(struct syncGroup *g, size_t clients, int64_t now_us);
 /* Returns true once, when all have come for whom the fsync waits. */
 bool syncGroupIsComplete(struct syncGroup *g, size_t clients, int64_t now_us);
