@@ -215,6 +215,14 @@ static void supervisorFailoverAbortWith(struct supervisor *s, struct instance *p
     failoverAbort(s, primary);
 }
 
+/* Aborts if the primary is back before anything has changed, as after TILT. Until it is demoted it would
+ * acknowledge what the promoted replica does not have. */
+static bool supervisorFailoverAbortIfBack(struct supervisor *s, struct instance *primary) {
+    if (primary->flags & (FLAG_S_DOWN | FLAG_FORCE_FAILOVER | FLAG_COORDINATED)) return false;
+    supervisorFailoverAbortWith(s, primary, "-failover-abort-master-is-back");
+    return true;
+}
+
 /* ---- Selecting a replica ---- */
 
 static bool supervisorFailoverIsPromotable(const struct supervisor *s, const struct instance *primary,
@@ -280,6 +288,7 @@ static void supervisorFailoverWaitStart(struct supervisor *s, struct instance *p
 }
 
 static void supervisorFailoverSelectReplica(struct supervisor *s, struct instance *primary) {
+    if (supervisorFailoverAbortIfBack(s, primary)) return;
     if (!primary->p.handing_over && supervisorFailoverTimeInState(s, primary) < OFFSETS_WAIT_MS &&
         supervisorFailoverAwaitsOffsets(s, primary))
         return;
@@ -318,6 +327,7 @@ static bool supervisorFailoverSendPromotion(struct supervisor *s, struct instanc
 }
 
 static void supervisorFailoverPromote(struct supervisor *s, struct instance *primary) {
+    if (supervisorFailoverAbortIfBack(s, primary)) return;
     int64_t left = primary->p.failover_timeout_ms - supervisorFailoverTimeInState(s, primary);
     if ((primary->flags & FLAG_COORDINATED) && left < COORDINATED_MIN_MS) {
         supervisorFailoverAbortWith(s, primary, "-failover-abort-master-timeout");

@@ -869,6 +869,23 @@ static void inTiltNothingIsDecided(void **state) {
     sentinelSimDestroy(s);
 }
 
+/* A failover that TILT has interrupted does not replace a primary that has come back meanwhile. */
+static void aPrimaryThatIsBackIsNotReplaced(void **state) {
+    (void)state;
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
+    int primary = sentinelSimServer(s, 0);
+    sentinelSimHang(s, primary, true);
+    assert_true(untilEvent(s, "+try-failover", 20000) >= 0);
+    for (int i = 0; i < 3; i++) sentinelSimSetClock(s, i, 5000);
+    sentinelSimHang(s, primary, false);
+    sentinelSimRun(s, 60000);
+    assert_true(firstSenderOf(s, "-tilt") >= 0);
+    assert_true(firstSenderOf(s, "-failover-abort-master-is-back") >= 0);
+    assert_int_equal(firstSenderOf(s, "+promoted-slave"), -1);
+    assert_true(sentinelSimIsPrimary(s, primary));
+    sentinelSimDestroy(s);
+}
+
 static void knownFailuresAreNotAnsweredInTilt(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
@@ -1072,6 +1089,7 @@ int main(void) {
         cmocka_unit_test(aCoordinatedFailoverMayFail),
         cmocka_unit_test(aCoordinatedFailoverNeedsThePrimary),
         cmocka_unit_test(inTiltNothingIsDecided),
+        cmocka_unit_test(aPrimaryThatIsBackIsNotReplaced),
         cmocka_unit_test(knownFailuresAreNotAnsweredInTilt),
         cmocka_unit_test(aClockSetBackStopsNothing),
         cmocka_unit_test(aSentinelThatStoodStillTilts),
