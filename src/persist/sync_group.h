@@ -33,7 +33,7 @@ struct syncGroup {
     int64_t oldest_us;   /* the first write of those behind, which came while the last one ran; 0: nobody */
     size_t joined;       /* clients that the one that runs is for */
     size_t behind;       /* clients that came while the last one ran */
-    size_t debt;         /* LATE_ONE_IN for each that had to wait for more than two, less one for each reply */
+    size_t debt;         /* LATE_ONE_IN for each that waited for more than two, less one for each reply */
 };
 
 /* In these, `clients` is how many wait for an fsync that has not ended. */
