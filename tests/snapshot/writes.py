@@ -16,6 +16,7 @@ GROWTH = {
     "zset-index": ("skiplist", "btree"), "list-compress-depth": ("0", "1"), "activerehashing": ("yes", "no"), "set-max-intset-entries": ("512", "100000"),
     "hash-max-listpack-entries": ("128", "5000"), "hash-max-listpack-value": ("64", "8"), "list-max-listpack-size": ("-2", "7", "-5"), "stream-node-max-entries": ("100", "7"),
 }
+TAIL = "~" * 1200  # of every fourth member and field, so that values of fewer elements are large by their bytes
 PATHS, DEEP_PATHS = 50, 7  # first parts of paths; paths of a deep one
 PIDS, IIDS = ("p0", "p1", "p2"), 60  # producers, and ids of each, of idempotent streams
 
@@ -24,23 +25,30 @@ def chunks(words, size):
     return [words[at : at + size] for at in range(0, len(words), size)]
 
 
+def named(pattern, at):
+    """The name of a member or a field."""
+    return pattern % at + (TAIL if pattern[0] in "mf" and at % 4 == 0 else "")
+
+
 def build_one(pick, kind, key, soon=True, own=True):
     """Commands that make one value. soon: with fields that expire soon; own: with what Valkey 9.1 does not know."""
     n = pick.randint(2049, 4500)
+    if kind in ("L:set", "L:hash", "L:timed", "L:zset") and pick.random() < 0.4:
+        n = pick.randint(1010, 2000)
     if kind == "L:list":
         return [("RPUSH", key, *["e%d" % i if i % 3 else i for i in part]) for part in chunks(range(n), 500)]
     if kind == "L:long":
         return [("RPUSH", key, *[str(i) * pick.randint(300, 900) for i in part]) for part in chunks(range(260), 50)]
     if kind == "L:set":
-        return [("SADD", key, *["m%d" % i for i in part]) for part in chunks(range(n), 500)]
+        return [("SADD", key, *[named("m%d", i) for i in part]) for part in chunks(range(n), 500)]
     if kind == "L:ints":
         return [("SADD", key, *[i * 3 for i in part]) for part in chunks(range(n), 500)]
     if kind == "L:zset":
-        return [("ZADD", key, *[w for i in part for w in (pick.choice((i, i % 7, i / 3)), "m%d" % i)]) for part in chunks(range(n), 500)]
+        return [("ZADD", key, *[w for i in part for w in (pick.choice((i, i % 7, i / 3)), named("m%d", i))]) for part in chunks(range(n), 500)]
     if kind in ("L:hash", "L:timed"):
-        made = [("HSET", key, *[w for i in part for w in ("f%d" % i, i * i)]) for part in chunks(range(n), 500)]
+        made = [("HSET", key, *[w for i in part for w in (named("f%d", i), i * i)]) for part in chunks(range(n), 500)]
         if kind == "L:timed":
-            made += [("HPEXPIRE", key, pick.choice((1, 30, 100, 10**8)) if soon else 10**8, "FIELDS", 40, *["f%d" % pick.randrange(n) for _ in range(40)]) for _ in range(12)]
+            made += [("HPEXPIRE", key, pick.choice((1, 30, 100, 10**8)) if soon else 10**8, "FIELDS", 40, *[named("f%d", pick.randrange(n)) for _ in range(40)]) for _ in range(12)]
         return made
     if kind == "L:text":
         return [("SET", key, pick.choice("xyz") * pick.randint(270000, 400000))]
@@ -118,7 +126,7 @@ def build(pick, small, soon, own):
 
 
 def some(pick, name, most=6):
-    return [name % pick.randrange(5000) for _ in range(pick.randint(1, most))]
+    return [named(name, pick.randrange(5000)) for _ in range(pick.randint(1, most))]
 
 
 def list_write(pick, key):
@@ -134,7 +142,7 @@ def set_write(pick, key):
     name = "m%d" if key[2:5] == "set" or pick.random() < 0.1 else "%d"
     other = pick.choice(KEYS["L:set"] + KEYS["L:ints"])
     return pick.choice([
-        ("SADD", key, *some(pick, name)), ("SREM", key, *some(pick, name)), ("SPOP", key), ("SPOP", key, pick.choice((5, 200))), ("SMOVE", key, other, name % pick.randrange(3000)),
+        ("SADD", key, *some(pick, name)), ("SREM", key, *some(pick, name)), ("SPOP", key), ("SPOP", key, pick.choice((5, 200))), ("SMOVE", key, other, named(name, pick.randrange(3000))),
         ("SUNIONSTORE", key, key, other), ("SDIFFSTORE", other, key, other), ("SADD", key, *some(pick, "n%d", 60)),
     ])
 
@@ -150,7 +158,7 @@ def hash_write(pick, key):
 
 
 def zset_write(pick, key):
-    member, at = "m%d" % pick.randrange(5000), pick.randrange(3000)
+    member, at = named("m%d", pick.randrange(5000)), pick.randrange(3000)
     return pick.choice([
         ("ZADD", key, *[w for m in some(pick, "m%d") for w in (pick.randint(-50, 5000), m)]), ("ZINCRBY", key, pick.choice((1, -7, 0.5)), member), ("ZREM", key, *some(pick, "m%d")),
         ("ZREMRANGEBYRANK", key, at, at + pick.choice((0, 3, 60))), ("ZPOPMIN", key, pick.choice((1, 30))), ("ZPOPMAX", key), ("ZREMRANGEBYSCORE", key, at, at + 2),

@@ -34,7 +34,7 @@
 #include "data/rdb/rio.h"
 #include "data/type.h"
 
-/* A value longer than this many elements, or bytes, is large, as far as that is known in O(1). */
+/* A value longer than this many elements, or bytes, is large. */
 #define LARGE_VALUE_ELEMENTS 2048
 #define LARGE_VALUE_BYTES    (256 * 1024)
 
@@ -58,14 +58,15 @@ struct largeValue {
 /* A type's part in it. The encoding may decide which functions are meant: `parts` of struct objectType
  * returns the table for an object, or NULL for one that is never large. */
 struct valueParts {
-    /* Whether the value is so large that it is saved in parts. O(1). May be called in the snapshot's thread.
-     */
+    /* Whether the value is so large that it is saved in parts. Looks at no more elements than a value may
+     * have that is not large. May be called in the snapshot's thread. */
     bool (*isLarge)(const struct object *o);
     /* Registers the value: makes v->state, O(1) or nearly so. Writes with largeValueWriter what comes before
      * the elements: in RDB all that follows the key, such as the number of elements; the type's byte and the
      * key have been written. */
     void (*begin)(struct largeValue *v, const struct object *o);
-    /* Writes the next part: some 4 to 16 KB, in less than 20 us or so. False: that was the last one. */
+    /* Writes the next part: some 4 to 16 KB, or one element (in a tree a leaf, in a table a range of them).
+     * False: that was the last one. */
     bool (*next)(struct largeValue *v);
     /* Puts the entries of the next part into the batch, to be written by the thread, and says with which
      * function. Called instead of `next` in the turns of the loop, for RDB. False: those were the last ones,

@@ -28,16 +28,17 @@
 #include "ds/hashtable.h"
 
 typedef size_t tablePartsBytesFn(const void *entry); /* returns how many bytes of data an entry has */
-/* Whether a value of these entries is large: it has many, or the first few have so many bytes that all of
- * them may have LARGE_VALUE_BYTES. Reads only. */
+/* Whether a value of these entries is large. Looks at LARGE_VALUE_ELEMENTS entries at most. Reads only. */
 bool tablePartsIsLarge(const struct hashtable *table, tablePartsBytesFn *entryBytes);
 
 struct tableParts {
     const struct hashtable *table; /* changes with tablePartsMove */
     struct largeValue *value;      /* the owner of batches */
     unsigned level;                /* there are 2^level ranges */
-    unsigned step;                 /* ranges that tablePartsNext visits, at most 64 */
-    uint64_t frontier;             /* a range */
+    tablePartsBytesFn *entryBytes;
+    unsigned step;     /* ranges that tablePartsNext visits, at most 64 */
+    bool long_entries; /* a batch ends when its entries have enough bytes */
+    uint64_t frontier; /* a range */
     uint64_t **touched;
 };
 /* Called with an entry that is saved now. It must not change the table. */
@@ -51,14 +52,15 @@ void tablePartsEnd(struct tableParts *parts); /* frees the bits */
 static inline void tablePartsMove(struct tableParts *parts, const struct hashtable *table) {
     parts->table = table;
 }
-/* Passes the next entries to fn: those of 64 ranges, prefetched, and fewer where entries were saved before a
- * change or have left. False: those were the last ones. Takes 1 to 3 us without fn. */
+/* Passes the next entries to fn, prefetched: those of 64 ranges, or of as few that they have 16 KB at most,
+ * or those of one range; fewer where entries were saved before a change or have left. False: those were the
+ * last ones. Takes 1 to 3 us without fn. */
 bool tablePartsNext(struct tableParts *parts, tablePartsFn *fn, void *priv);
-/* Calls tablePartsNext until `w` has some 4 KB more, or the work of a slice is done. Adapts the step to the
- * size of the entries. Returns what tablePartsNext does. */
+/* Calls tablePartsNext until `w` has some 4 KB more, or the work of a slice is done. Returns what
+ * tablePartsNext does. */
 bool tablePartsSlice(struct tableParts *parts, const struct rioWriter *w, tablePartsFn *fn, void *priv);
-/* Instead of tablePartsNext: puts the next entries into the batch, without reading them. What does not fit is
- * passed to fn. Returns what tablePartsNext does. Takes 1 to 3 us. */
+/* Instead of tablePartsNext: puts the next entries into the batch, without reading them unless they are long.
+ * What does not fit is passed to fn. Returns what tablePartsNext does. Takes 1 to 3 us. */
 bool tablePartsGive(struct tableParts *parts, struct queueEntries *batch, tablePartsFn *fn, void *priv);
 /* Called before an element with this hash is added, removed or changed. Passes the entries of its range
  * unless they have been passed or given; takes them back if they have been given. O(1). */

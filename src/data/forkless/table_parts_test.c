@@ -270,6 +270,62 @@ static void testFirstBatches(void **state) {
     }
 }
 
+static size_t bytes_passed;
+static size_t tablePartsTestOneIsLong(const void *entry) {
+    return ((const struct partsItem *)entry)->id % 100 == 0 ? 10000 : 10;
+}
+static void tablePartsTestCount(void *priv, void *entry) {
+    (void)priv;
+    bytes_passed += tablePartsTestOneIsLong(entry);
+}
+
+/* All entries count, not the first few. */
+static void testLargeByBytes(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        hashtable ht;
+        size_t bytes = 0;
+        tablePartsTestStart(&ht, &types[i % 2], 4 * LARGE_VALUE_ELEMENTS / 2);
+        for (uint64_t id = 0; id < MAX_IDS; id++)
+            if (present[id]) bytes += tablePartsTestOneIsLong(present[id]);
+        bool large = hashtableSize(&ht) > LARGE_VALUE_ELEMENTS || bytes > LARGE_VALUE_BYTES;
+        assert_true(tablePartsIsLarge(&ht, tablePartsTestOneIsLong) == large);
+        hashtableDestroy(&ht);
+    }
+}
+
+/* A step has 16 KB or one range. A batch of long entries has 8 KB and one range. */
+static void testBoundedParts(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        hashtable ht;
+        struct tableParts parts;
+        struct largeValue value = {.owner.ranges = 0};
+        bool more = true, give = i % 2;
+        tablePartsTestStart(&ht, &types[0], MAX_IDS);
+        tablePartsBegin(&parts, &ht, &value, tablePartsTestOneIsLong);
+        if (give) parts.long_entries = true;
+        while (more) {
+            uint64_t at = parts.frontier;
+            bytes_passed = 0;
+            if (give) {
+                struct queueItem *item = itemQueueNewEntries(&value.owner, 0);
+                more = tablePartsGive(&parts, item->entries, tablePartsTestCount, NULL);
+                for (uint32_t e = 0; e < item->entries->count; e++)
+                    tablePartsTestCount(NULL, (void *)item->entries->entries[e]);
+                value.owner.outstanding = 0;
+                zfree(item);
+                assert_in_range(bytes_passed, 0, 8192 + 3 * 10000);
+            } else {
+                more = tablePartsNext(&parts, tablePartsTestCount, NULL);
+                assert_true(bytes_passed <= 16384 || parts.frontier == at + 1);
+            }
+        }
+        tablePartsEnd(&parts);
+        hashtableDestroy(&ht);
+    }
+}
+
 static void testBesideAThread(void **state) {
     (void)state;
     server_el = aeCreate(64);
@@ -287,7 +343,8 @@ static int tablePartsTestSmallSegments(void **state) {
 int main(void) {
     modelSeed();
     const struct CMUnitTest tests[] = {cmocka_unit_test(testModel), cmocka_unit_test(testBesideAThread),
-                                       cmocka_unit_test(testFirstBatches)};
+                                       cmocka_unit_test(testFirstBatches), cmocka_unit_test(testLargeByBytes),
+                                       cmocka_unit_test(testBoundedParts)};
     int failed = cmocka_run_group_tests_name("segments as they are", tests, NULL, NULL);
     return failed +
            cmocka_run_group_tests_name("segments of 5 buckets", tests, tablePartsTestSmallSegments, NULL);

@@ -100,11 +100,24 @@ bool pathHashPartsTake(const struct pathHash *ph, struct str prefix, struct path
 
 /* ---- struct valueParts ---- */
 
+/* Looks at the paths, which are few, and at their fields until they have enough bytes. */
+static bool pathHashPartsHasManyBytes(const struct pathHash *ph) {
+    struct pathmapIterator it;
+    size_t bytes = 0;
+    void **place;
+    pathmapIterate(&it, ph->paths, STR(""), NULL);
+    while (bytes <= LARGE_VALUE_BYTES && (place = pathmapNext(&it)))
+        bytes += sdslen(it.path) + payloadMemory(*place, 0);
+    pathmapStop(&it);
+    return bytes > LARGE_VALUE_BYTES;
+}
+
 /* Parts are of no use where there is one path. */
 static bool pathHashPartsIsLarge(const struct object *o) {
     const struct pathHash *ph = pathHashOpen(o);
     size_t paths = pathHashCount(ph);
-    return paths > LARGE_VALUE_ELEMENTS || (paths > 1 && ph->table_fields > LARGE_VALUE_ELEMENTS);
+    if (paths > LARGE_VALUE_ELEMENTS) return true;
+    return paths > 1 && (ph->table_fields > LARGE_VALUE_ELEMENTS || pathHashPartsHasManyBytes(ph));
 }
 
 static void pathHashPartsBegin(struct largeValue *v, const struct object *o) {

@@ -213,9 +213,38 @@ static void testLargePathHashes(void **state) {
     pathTestFree();
 }
 
+/* The bytes of paths and of fields count: those of `paths` paths of `path` bytes, with a value of `value`. */
+static void pathTestBytes(int paths, size_t path, size_t value, bool large) {
+    static char buf[2000], text[LARGE_VALUE_BYTES];
+    object = objectCreate(STR("key"), OBJ_NO_EXPIRE, pathHashValue(pathHashNew()));
+    memset(buf, 'p', sizeof buf);
+    memset(text, 'v', sizeof text);
+    for (int i = 0; i < paths; i++) {
+        struct payloadChange e;
+        sprintf(buf + path - 8, "%07d", i);
+        payloadInsert(&e, pathHashOpen(object), strN(buf, path));
+        hashSet(&e.h, STR("f"), (struct hashInput){.text = strN(text, value)}, false);
+        payloadCommit(&e);
+    }
+    assert_true(objectIsLarge(object) == large);
+    pathTestFree();
+}
+
+static void testPathHashesOfManyBytes(void **state) {
+    (void)state;
+    pathTestBytes(200, 10, 1, false);
+    pathTestBytes(200, 1000, 1, false);
+    pathTestBytes(200, 1500, 1, true);
+    pathTestBytes(20, 10, 5000, false);
+    pathTestBytes(20, 10, 20000, true);
+    pathTestBytes(1, 10, LARGE_VALUE_BYTES, false); /* one path is written whole */
+    pathTestBytes(2, 10, LARGE_VALUE_BYTES, true);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {cmocka_unit_test(testPathHashParts),
-                                              cmocka_unit_test(testLargePathHashes)};
+                                              cmocka_unit_test(testLargePathHashes),
+                                              cmocka_unit_test(testPathHashesOfManyBytes)};
     modelSeed();
     hashTypeInit();
     pathHashInit();

@@ -176,7 +176,7 @@ void streamPartsTakeConsumer(struct streamConsumer *consumer) {
 static bool streamPartsIsLarge(const struct object *o) {
     const struct stream *s = streamOpen(o);
     struct raxIterator it;
-    size_t n = s->length, bytes = 0;
+    size_t n = s->length, bytes = s->groups.bytes;
     if (idmpOpen(o) || streamNodes(s) > LARGE_NODES || s->groups.size > LARGE_VALUE_ELEMENTS) return true;
     raxStart(&it, &s->nodes);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
@@ -186,6 +186,7 @@ static bool streamPartsIsLarge(const struct object *o) {
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
         const struct streamGroup *g = it.value;
         n += g->pending.size + g->consumers.size;
+        bytes += g->consumers.bytes; /* the names */
     }
     raxStop(&it);
     return n > LARGE_VALUE_ELEMENTS || bytes > LARGE_VALUE_BYTES;

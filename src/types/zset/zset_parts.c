@@ -56,10 +56,6 @@ static bool zsetPartsNext(struct largeValue *v, bool (*step)(struct zsetPartsSta
     return true;
 }
 
-static bool zsetPartsIsLarge(const struct object *o) {
-    return zsetLength(zsetOpen(o)) > LARGE_VALUE_ELEMENTS;
-}
-
 /* ---- The B+ tree ---- */
 
 static void zsetPartsPassLeaf(struct zbtWalk *walk, const struct zbtLeaf *l) {
@@ -70,6 +66,18 @@ static void zsetPartsPassLeaf(struct zbtWalk *walk, const struct zbtLeaf *l) {
         struct zbtPos p = {(struct zbtLeaf *)l, i};
         zsetPartsWrite(s, w, zbtMember(p), zbtScore(p));
     }
+}
+
+/* Looks at the elements of a tree that is long enough for a walk, and at LARGE_VALUE_ELEMENTS at most. */
+static bool zsetPartsBtreeIsLarge(const struct object *o) {
+    uint64_t length = zbtLength(objectPtr(o));
+    size_t bytes = 0;
+    struct zbtPos p;
+    if (length > LARGE_VALUE_ELEMENTS) return true;
+    bool more = length > ZBT_WALK_MIN && zbtAtRank(objectPtr(o), 0, &p);
+    for (; more && bytes <= LARGE_VALUE_BYTES; more = zbtStep(&p, false))
+        bytes += zbtMember(p).len + sizeof(double);
+    return bytes > LARGE_VALUE_BYTES;
 }
 
 static void zsetPartsBtreeBegin(struct largeValue *v, const struct object *o) {
@@ -92,7 +100,7 @@ static void zsetPartsBtreeEnd(struct largeValue *v, bool complete) {
     zfree(s);
 }
 
-static const struct valueParts btreeParts = {.isLarge = zsetPartsIsLarge,
+static const struct valueParts btreeParts = {.isLarge = zsetPartsBtreeIsLarge,
                                              .begin = zsetPartsBtreeBegin,
                                              .next = zsetPartsBtreeNext,
                                              .end = zsetPartsBtreeEnd};
@@ -120,6 +128,10 @@ static size_t zsetPartsNodeBytes(const void *node) {
     return zslGetNodeElement(node).len + sizeof(double);
 }
 
+static bool zsetPartsSkiplistIsLarge(const struct object *o) {
+    return tablePartsIsLarge(zsetTable(zsetOpen(o)), zsetPartsNodeBytes);
+}
+
 static void zsetPartsSkiplistBegin(struct largeValue *v, const struct object *o) {
     struct zsetPartsState *s = zsetPartsBegin(v, o);
     tablePartsBegin(&s->table, zsetTable(zsetOpen(o)), v, zsetPartsNodeBytes);
@@ -145,7 +157,7 @@ static void zsetPartsSkiplistEnd(struct largeValue *v, bool complete) {
     zfree(s);
 }
 
-static const struct valueParts skiplistParts = {.isLarge = zsetPartsIsLarge,
+static const struct valueParts skiplistParts = {.isLarge = zsetPartsSkiplistIsLarge,
                                                 .begin = zsetPartsSkiplistBegin,
                                                 .next = zsetPartsSkiplistNext,
                                                 .give = zsetPartsSkiplistGive,

@@ -301,9 +301,68 @@ static void testLargeZsets(void **state) {
     }
 }
 
+/* Sets whose members have `bytes` in total, all of them in one, or in all of them. */
+static void zsetPartsTestBytes(int encoding, uint64_t elements, size_t bytes, bool in_one, bool large) {
+    struct zsetRef z = {zsetIndexes[encoding]->create(0), zsetIndexes[encoding]};
+    static char buf[2 * LARGE_VALUE_BYTES];
+    memset(buf, 'x', sizeof buf);
+    for (uint64_t i = 0; i < elements; i++) {
+        size_t short_bytes = 8 + sizeof(double), len = bytes / elements - sizeof(double);
+        if (in_one) len = i == elements / 2 ? bytes - (elements - 1) * short_bytes - sizeof(double) : 8;
+        sprintf(buf, "%07d", (int)i);
+        z.ptr = z.index->append(z.ptr, strN(buf, len), (double)i);
+    }
+    object = objectCreate(STR("key"), OBJ_NO_EXPIRE, zsetValue(z));
+    assert_true(objectIsLarge(object) == large);
+    zsetPartsTestFree();
+}
+
+/* The bytes of all elements count, wherever they are. A tree needs more than ZBT_WALK_MIN elements. */
+static void testZsetsOfManyBytes(void **state) {
+    (void)state;
+    for (int in_one = 0; in_one < 2; in_one++) {
+        zsetPartsTestBytes(ZSET_SKIPLIST, 200, LARGE_VALUE_BYTES / 200 * 200, in_one, false);
+        zsetPartsTestBytes(ZSET_SKIPLIST, 200, LARGE_VALUE_BYTES + 200, in_one, true);
+        zsetPartsTestBytes(ZSET_BTREE, 1500, LARGE_VALUE_BYTES / 1500 * 1500, in_one, false);
+        zsetPartsTestBytes(ZSET_BTREE, 1500, LARGE_VALUE_BYTES + 1500, in_one, true);
+        zsetPartsTestBytes(ZSET_BTREE, ZBT_WALK_MIN, 2 * LARGE_VALUE_BYTES, in_one, false);
+    }
+}
+
+/* A part has 16 KB, or the elements of one range of positions, of which there are few. */
+static void testPartsOfLongMembers(void **state) {
+    (void)state;
+    static char buf[10000];
+    struct rioWriter like = {.version = RDB_VERSION_OWN};
+    struct zsetRef z = {zsetSkiplist.create(0), &zsetSkiplist};
+    memset(buf, 'x', sizeof buf);
+    for (int i = 0; i < 2000; i++) {
+        sprintf(buf, "%07d", i);
+        z.ptr = z.index->append(z.ptr, strN(buf, i % 500 < 250 ? sizeof buf : 20), i);
+    }
+    object = objectCreate(STR("key"), OBJ_NO_EXPIRE, zsetValue(z));
+    for (int commands = 0; commands < 2; commands++) {
+        uint64_t before, most = 0;
+        bool more = true;
+        largeValuesStart(NULL, commands, &like);
+        largeValueRegister(0, object);
+        struct largeValue *v = largeValueFind(objectPtr(object));
+        while (more) {
+            before = rioWritten(largeValueWriter(v));
+            more = v->parts->next(v);
+            uint64_t bytes = rioWritten(largeValueWriter(v)) - before;
+            if (bytes > most) most = bytes;
+        }
+        assert_in_range(most, 10000, 10 * 10000);
+        largeValuesStop();
+    }
+    zsetPartsTestFree();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testZsetParts), cmocka_unit_test(testGivenZsets), cmocka_unit_test(testLargeZsets)};
+        cmocka_unit_test(testZsetParts), cmocka_unit_test(testGivenZsets), cmocka_unit_test(testLargeZsets),
+        cmocka_unit_test(testZsetsOfManyBytes), cmocka_unit_test(testPartsOfLongMembers)};
     modelSeed();
     zsetInit();
     return cmocka_run_group_tests(tests, NULL, NULL);
