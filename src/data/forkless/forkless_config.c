@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/forkless/forkless.h"
+#include "data/forkless/keyspace_walk.h"
+#include "data/forkless/large_value.h"
 #include "data/lifetime/evict.h"
 #include "registry/config.h"
 #include "registry/info.h"
@@ -90,6 +92,11 @@ static size_t forklessBufferMemory(void) {
     return stats.bytes;
 }
 
+/* Evicting keys would not free it before the end of the snapshot. */
+static size_t forklessKeptMemory(void) {
+    return largeValuesKeptBytes() + keyspaceWalksKeptBytes();
+}
+
 /* ---- Directives ---- */
 
 /* There is nothing to enable: a snapshot without a fork needs no preparation. The name is accepted because
@@ -129,4 +136,5 @@ void forklessConfigInit(void) {
     infoRegister("debug", forklessDebugInfo);
     memoryAddPart(MEMORY_SNAPSHOT, forklessBufferMemory);
     evictExempt(forklessBufferMemory);
+    evictExempt(forklessKeptMemory);
 }

@@ -11,6 +11,7 @@
 #include "data/forkless/large_value.h"
 #include "data/keyspace/db.h"
 #include "data/keyspace/keyspace_private.h"
+#include "data/lifetime/evict.h"
 #include "data/rdb/rdb_dataset.h"
 #include "data/rdb/rewrite.h"
 #include "ds/scan_cursor.h"
@@ -19,6 +20,8 @@
 #define STEP_RANGES   64   /* visited at once: a word of `touched` */
 #define STEPS_AT_ONCE 4096 /* of ranges that may all be empty */
 #define LEVEL_MAX     36
+#define KEPT_KEYS     256 /* from which the size of contents that have left is estimated */
+#define KEPT_SAMPLES  5   /* of the elements of each */
 
 static struct {
     struct itemQueue *queue;
@@ -262,6 +265,7 @@ static void keyspaceWalkFree(struct keyspaceWalk *w) {
     serverAssert(w->ks->walk == w);
     w->ks->walk = NULL;
     if (w->owned) keyspaceRelease(w->ks, true);
+    evictNoteBeingFreed(w->kept_bytes);
     zfree(w->touched);
     zfree(w);
 }
@@ -274,6 +278,12 @@ void keyspaceWalksStop(void) {
     sdsfree(walks.out_bytes);
 }
 
+size_t keyspaceWalksKeptBytes(void) {
+    size_t bytes = 0;
+    for (int i = 0; i < walks.count; i++) bytes += walks.all[i]->kept_bytes;
+    return bytes;
+}
+
 int keyspaceWalksError(void) {
     return walks.out.error;
 }
@@ -282,6 +292,18 @@ int keyspaceWalksError(void) {
 
 void keyspaceWalkMoved(struct keyspaceWalk *w, struct keyspace *ks) {
     w->ks = ks;
+}
+
+/* Returns about how many bytes the keys and their values have. */
+static size_t keyspaceWalkContentsBytes(struct keyspace *ks) {
+    size_t bytes = 0;
+    if (!keyspaceSize(ks)) return 0;
+    for (int i = 0; i < KEPT_KEYS; i++) {
+        const struct object *o = keyspaceAnyKey(ks, false);
+        bytes += objectAllocSize(o);
+        if (objectHasPtr(o)) bytes += objectTypeOf(o)->memoryUsage(o, KEPT_SAMPLES);
+    }
+    return (size_t)((double)bytes / KEPT_KEYS * (double)keyspaceSize(ks));
 }
 
 void keyspaceWalkTakeContents(struct keyspace *ks) {
@@ -293,6 +315,7 @@ void keyspaceWalkTakeContents(struct keyspace *ks) {
     if (own->slots) own->slots->hidden = NULL;
     serverAssert(own->walk == w && w->ks == own && !ks->walk);
     w->owned = true;
+    w->kept_bytes = keyspaceWalkContentsBytes(own);
 }
 
 void keyspaceWalkSaveSlot(struct keyspace *ks, int slot) {

@@ -35,6 +35,7 @@ struct itemQueue;
 struct keyspaceWalk {
     struct keyspace *ks; /* where the contents are now */
     bool owned;          /* ks was made for contents that have left */
+    size_t kept_bytes;   /* owned: about what these take */
     int dbid;
     unsigned level;
     uint64_t ranges, given, reaped;
@@ -55,4 +56,5 @@ bool keyspaceWalksGive(void);
 void keyspaceWalksFlush(void);
 /* Takes note of all items that the thread has finished with. */
 void keyspaceWalksReap(void);
-int keyspaceWalksError(void); /* a value that the version cannot hold, which was encoded here */
+size_t keyspaceWalksKeptBytes(void); /* of contents that have left, about */
+int keyspaceWalksError(void);        /* a value that the version cannot hold, which was encoded here */

@@ -11,11 +11,13 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
+#include "data/lifetime/evict.h"
 #include "data/rdb/rdb_dataset.h"
 #include "data/rdb/rewrite.h"
 #include "ds/hashtable.h"
 
-#define PART_BYTES (32 * 1024) /* given to the queue at once */
+#define PART_BYTES   (32 * 1024) /* given to the queue at once */
+#define KEPT_SAMPLES 64          /* elements from which the size of what is kept is estimated */
 
 unsigned large_value_count;
 void (*large_value_free)(struct value v);
@@ -26,6 +28,7 @@ static struct {
     struct list values; /* in the order of their registration */
     struct hashtable by_container;
     unsigned given; /* values that have been */
+    size_t kept_bytes;
     struct largeValue *active;
     int64_t active_since_us;
     struct rioWriter writer, taken;
@@ -146,6 +149,8 @@ static void largeValueForget(struct largeValue *v) {
     large_value_count--;
     large.given -= v->given;
     if (v->owned) (large_value_free ? large_value_free : v->type->free)(largeValueOf(v));
+    large.kept_bytes -= v->kept_bytes;
+    evictNoteBeingFreed(v->kept_bytes);
     sdsfree(v->key_text);
     sdsfree(v->bytes);
     zfree(v);
@@ -171,12 +176,21 @@ void largeValueFinish(const void *container) {
     hashtableAdd(&large.by_container, v);
 }
 
+void largeValueKeepsPart(struct largeValue *v, struct value part) {
+    struct object *o = objectCreate(STR(""), OBJ_NO_EXPIRE, part);
+    size_t bytes = v->type->memoryUsage(o, KEPT_SAMPLES);
+    objectFreeHeader(o);
+    v->kept_bytes += bytes;
+    large.kept_bytes += bytes;
+}
+
 bool largeValueKeeps(struct value v) {
     struct largeValue *kept = v.embedded ? NULL : largeValueFind(v.ptr);
     if (!kept) return false;
     serverAssert(!kept->owned);
     kept->owned = true;
     kept->encoding = v.encoding; /* it may have changed, while the container moved */
+    largeValueKeepsPart(kept, v);
     return true;
 }
 
@@ -276,6 +290,10 @@ uint64_t largeValuesBytes(void) {
 
 int64_t largeValuesActiveMs(void) {
     return large.active ? (monotonicUs() - large.active_since_us) / 1000 : -1;
+}
+
+size_t largeValuesKeptBytes(void) {
+    return large.kept_bytes;
 }
 
 int largeValuesError(void) {

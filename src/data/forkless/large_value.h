@@ -41,6 +41,7 @@
 struct largeValue {
     struct listNode node; /* private, with all fields up to `type` */
     bool owned, saved;
+    size_t kept_bytes;       /* of what is owned, about */
     bool given;              /* all of it is in the queue */
     struct queueOwner owner; /* of the batches of its entries */
     int dbid;
@@ -101,6 +102,8 @@ void largeValueTakeBack(struct largeValue *v, uint64_t first, uint64_t end);
 void largeValueFinish(const void *container);
 /* Whether the container belongs to the snapshot from now on, which will free it; else the caller does. */
 bool largeValueKeeps(struct value v);
+/* A part of the value has left it and belongs to v->state. */
+void largeValueKeepsPart(struct largeValue *v, struct value part);
 
 /* Frees a container that belongs to the snapshot. Set by data/lifetime/lazyfree.c, which does so on a thread;
  * NULL: its type frees it. */
@@ -120,3 +123,4 @@ void largeValuesStop(void);        /* forgets all; frees the containers that bel
 int largeValuesError(void);        /* of the writer: a value that the version cannot hold */
 uint64_t largeValuesBytes(void);   /* that wait for their value's turn */
 int64_t largeValuesActiveMs(void); /* of the active value; -1: none is active */
+size_t largeValuesKeptBytes(void); /* of containers that belong to the snapshot, about */

@@ -74,7 +74,7 @@ static int64_t samples, tenacity;
 static void (*limit_changed)(void);
 
 static bool out_of_memory, timer_set;
-static size_t being_freed; /* bytes of evicted values that the lazy-free thread has not freed yet, about */
+static size_t being_freed; /* bytes that the lazy-free thread has not freed yet, about */
 static uint64_t evicted_keys, exceeded_us;
 static int64_t exceeded_since_us; /* 0: memory is below the limit */
 
@@ -336,6 +336,10 @@ bool evictOutOfMemory(void) {
 void evictExempt(size_t (*fn)(void)) {
     serverAssert(fn && exempt_count < HOOKS_MAX);
     exempt[exempt_count++] = fn;
+}
+
+void evictNoteBeingFreed(size_t bytes) {
+    being_freed += bytes;
 }
 
 void evictAddVeto(bool (*fn)(void)) {

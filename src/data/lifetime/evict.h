@@ -26,8 +26,10 @@ bool evictOutOfMemory(void);
 bool evictOverLimit(void);
 
 /* Registers memory that does not count against the limit, since evicting keys would only enlarge it: output
- * of replicas, the buffer of the append-only file. */
+ * of replicas, the buffer of the append-only file, what a snapshot keeps. */
 void evictExempt(size_t (*fn)(void));
+/* About so many bytes are being freed on the lazy-free thread: they do not count until it is idle. */
+void evictNoteBeingFreed(size_t bytes);
 /* While fn returns true nothing is evicted: on a replica, which follows its primary, and while
  * clients are paused. */
 void evictAddVeto(bool (*fn)(void));

@@ -94,6 +94,7 @@ bool pathHashPartsTake(const struct pathHash *ph, struct str prefix, struct path
     struct pathHashWalk *live = &p->walks[0];
     struct pathmap *noted = prefix.len ? pathmapDetach(live->noted, prefix) : live->noted;
     if (!prefix.len) live->noted = pathmapNew();
+    largeValueKeepsPart(v, pathHashValue(taken));
     pathHashWalkAdd(p, taken, noted ? noted : pathmapNew(), live->at ? sdsdup(live->at) : NULL);
     return true;
 }

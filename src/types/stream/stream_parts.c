@@ -171,22 +171,33 @@ void streamPartsTakeConsumer(struct streamConsumer *consumer) {
 
 /* ---- Registration ---- */
 
-/* Looks at no more nodes or groups than a value may have that is not large. Streams with idempotence records
- * count as large: directives, which the snapshot's thread cannot read, decide how they are saved. */
+static size_t streamPartsNameBytes(const struct rax *names) {
+    struct raxIterator it;
+    size_t bytes = 0;
+    raxStart(&it, names);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) bytes += it.key.len;
+    raxStop(&it);
+    return bytes;
+}
+
+/* Looks at no more nodes, groups or consumers than a value may have that is not large. Streams with
+ * idempotence records count as large: directives, which the snapshot's thread cannot read, decide how they
+ * are saved. */
 static bool streamPartsIsLarge(const struct object *o) {
     const struct stream *s = streamOpen(o);
     struct raxIterator it;
-    size_t n = s->length, bytes = s->groups.bytes;
+    size_t n = s->length, bytes = 0;
     if (idmpOpen(o) || streamNodes(s) > LARGE_NODES || s->groups.size > LARGE_VALUE_ELEMENTS) return true;
     raxStart(&it, &s->nodes);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
         bytes += ((const struct streamNode *)it.value)->bytes;
     raxStop(&it);
     raxStart(&it, &s->groups);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+    for (bool more = raxSeek(&it, "^", STR("")); more && n <= LARGE_VALUE_ELEMENTS; more = raxNext(&it)) {
         const struct streamGroup *g = it.value;
         n += g->pending.size + g->consumers.size;
-        bytes += g->consumers.bytes; /* the names */
+        bytes += it.key.len;
+        if (n <= LARGE_VALUE_ELEMENTS) bytes += streamPartsNameBytes(&g->consumers);
     }
     raxStop(&it);
     return n > LARGE_VALUE_ELEMENTS || bytes > LARGE_VALUE_BYTES;

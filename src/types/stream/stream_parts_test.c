@@ -330,6 +330,16 @@ static void testLargeStreams(void **state) {
     streamPendingSet(g, (struct streamID){0, 1}, consumer, 0);
     assert_true(partsTestIsLarge());
     partsTestEmpty();
+    g = streamGroupCreate(partsTestStream(), STR("g"), STREAM_ID_MIN, 0);
+    static char name[1000];
+    memset(name, 'n', sizeof name);
+    for (size_t i = 0; i <= LARGE_VALUE_BYTES / sizeof name; i++) {
+        assert_false(objectIsLarge(object));
+        sprintf(name + sizeof name - 8, "%07d", (int)i);
+        streamConsumerCreate(g, strN(name, sizeof name), 0);
+    }
+    assert_true(partsTestIsLarge());
+    partsTestEmpty();
     stream_node_max_entries = 1;
     for (int i = 0; i < 100; i++) partsTestAdd();
     assert_true(partsTestIsLarge());
