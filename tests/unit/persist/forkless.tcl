@@ -130,10 +130,10 @@ tags {external:skip needs:debug} {
         test {keys that expire meanwhile are in the file} {
             r flushall
             r debug populate 10000
-            for {set i 0} {$i < 500} {incr i} { r set volatile:$i v px 200 }
-            r config set rdb-key-save-delay 50
+            r config set rdb-key-save-delay 500
+            r eval {for i = 0, 499 do redis.call('set', 'volatile:' .. i, 'v', 'px', 1000) end} 0
             r bgsave
-            wait_for_condition 100 10 {[r dbsize] == 10000} else { fail "nothing expires" }
+            wait_for_condition 500 10 {[r dbsize] == 10000} else { fail "nothing expires" }
             assert_equal forkless [s rdb_current_bgsave_type]
             finish_save
             assert_match {*10500 keys read*} [lindex [check_rdb [srv dir]/dump.rdb] 1]
