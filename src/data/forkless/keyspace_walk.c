@@ -16,9 +16,13 @@
 #include "data/rdb/rewrite.h"
 #include "ds/scan_cursor.h"
 
-#define ITEMS_AT_ONCE 8    /* given in one call */
-#define STEP_RANGES   64   /* visited at once: a word of `touched` */
+#define ITEMS_AT_ONCE 8  /* given in one call */
+#define STEP_KEYS     64 /* visited at once, at most on average */
+#define KEY_RANGES    4 /* for a key at least, so that a change rarely has to save another key than its own */
+#define STEP_RANGES   (STEP_KEYS * KEY_RANGES)
 #define STEPS_AT_ONCE 4096 /* of ranges that may all be empty */
+#define PIECE_RANGES  32768
+#define PIECE_BYTES   (PIECE_RANGES / 8)
 #define LEVEL_MAX     36
 #define KEPT_KEYS     256 /* from which the size of contents that have left is estimated */
 #define KEPT_SAMPLES  5   /* of the elements of each */
@@ -53,7 +57,26 @@ static uint64_t keyspaceWalkRangeOf(const struct keyspaceWalk *w, uint64_t hash)
 }
 
 static inline bool keyspaceWalkIsTouched(const struct keyspaceWalk *w, uint64_t range) {
-    return w->touched[range / 64] >> range % 64 & 1;
+    const uint64_t *piece = w->touched[range / PIECE_RANGES];
+    return piece && piece[range % PIECE_RANGES / 64] >> range % 64 & 1;
+}
+
+static void keyspaceWalkSetTouched(struct keyspaceWalk *w, uint64_t range) {
+    uint64_t **piece = &w->touched[range / PIECE_RANGES];
+    if (!*piece) *piece = zcalloc(1, PIECE_BYTES);
+    (*piece)[range % PIECE_RANGES / 64] |= 1ull << range % 64;
+}
+
+static inline uint64_t keyspaceWalkPieces(uint64_t ranges) {
+    return (ranges + PIECE_RANGES - 1) / PIECE_RANGES;
+}
+
+/* Frees pieces when the walk has passed them, so that the end has little to free. */
+static void keyspaceWalkFreePieces(struct keyspaceWalk *w, uint64_t first, uint64_t end) {
+    for (uint64_t i = first; i < end; i++) {
+        zfree(w->touched[i]);
+        w->touched[i] = NULL;
+    }
 }
 
 /* Visits ranges that are in one table. */
@@ -105,7 +128,7 @@ static void keyspaceWalkOnTouched(void *priv, void *entry, uint64_t position) {
 
 static void keyspaceWalkTouch(struct keyspaceWalk *w, uint64_t range) {
     if (keyspaceWalkIsTouched(w, range)) return;
-    w->touched[range / 64] |= 1ull << range % 64;
+    keyspaceWalkSetTouched(w, range);
     keyspaceWalkVisit(w, range, range + 1, keyspaceWalkOnTouched, w);
 }
 
@@ -140,8 +163,8 @@ struct givenRanges {
     struct queueKeys *keys;
 };
 
-/* A step has about STEP_RANGES keys, for which there is room; only keys that were chosen to be near each
- * other can be more, and are saved here. */
+/* A step has at most about STEP_KEYS keys, for which there is room; only keys that were chosen to be near
+ * each other can be more, and are saved here. */
 static void keyspaceWalkOnGiven(void *priv, void *entry, uint64_t position) {
     struct givenRanges *g = priv;
     if (keyspaceWalkIsTouched(g->walk, g->base + (position >> keyspaceWalkShift(g->walk)))) return;
@@ -151,7 +174,7 @@ static void keyspaceWalkOnGiven(void *priv, void *entry, uint64_t position) {
         keyspaceWalkSaveObject(g->walk, entry);
 }
 
-/* Returns the end of the next step: at most a word of `touched`, within one table. */
+/* Returns the end of the next step, which is within one table. */
 static uint64_t keyspaceWalkStepEnd(const struct keyspaceWalk *w) {
     uint64_t end = (w->given / STEP_RANGES + 1) * STEP_RANGES;
     uint64_t table_end = keys_by_slot ? ((w->given >> w->level) + 1) << w->level : w->ranges;
@@ -177,11 +200,12 @@ static void keyspaceWalkGiveStep(struct keyspaceWalk *w, struct queueKeys *keys)
 static void keyspaceWalkGiveItem(struct keyspaceWalk *w) {
     struct queueItem *item = itemQueueNewKeys(w, w->dbid);
     item->keys->first = w->given;
-    for (int steps = 0; w->given < w->ranges && item->keys->count + STEP_RANGES <= ITEM_KEYS / 4 * 3 &&
-                        steps < STEPS_AT_ONCE;
+    for (int steps = 0;
+         w->given < w->ranges && item->keys->count + STEP_KEYS <= ITEM_KEYS / 4 * 3 && steps < STEPS_AT_ONCE;
          steps++)
         keyspaceWalkGiveStep(w, item->keys);
     item->keys->end = w->given;
+    keyspaceWalkFreePieces(w, item->keys->first / PIECE_RANGES, w->given / PIECE_RANGES);
     if (item->keys->count) {
         w->outstanding++;
         itemQueueGiveKeys(walks.queue, item);
@@ -233,13 +257,13 @@ static struct keyspaceWalk *keyspaceWalkNew(struct keyspace *ks, int dbid) {
     return w;
 }
 
-/* Chooses the level for about one key a range. */
+/* Chooses the level for at least KEY_RANGES ranges a key. */
 static void keyspaceWalkInit(struct keyspace *ks, int dbid) {
     struct keyspaceWalk *w = keyspaceWalkNew(ks, dbid);
     uint64_t keys = keyspaceSize(ks) / (keys_by_slot ? KEY_SLOTS : 1);
-    while (w->level < LEVEL_MAX && 1ull << w->level < keys) w->level++;
+    while (w->level < LEVEL_MAX && 1ull << w->level < keys * KEY_RANGES) w->level++;
     w->ranges = (keys_by_slot ? (uint64_t)KEY_SLOTS : 1) << w->level;
-    w->touched = zcalloc((w->ranges + 63) / 64, sizeof *w->touched);
+    w->touched = zcalloc(keyspaceWalkPieces(w->ranges), sizeof *w->touched);
 }
 
 void keyspaceWalksStart(struct itemQueue *queue, const uint8_t *slots, bool commands,
@@ -266,6 +290,7 @@ static void keyspaceWalkFree(struct keyspaceWalk *w) {
     w->ks->walk = NULL;
     if (w->owned) keyspaceRelease(w->ks, true);
     evictNoteBeingFreed(w->kept_bytes);
+    keyspaceWalkFreePieces(w, w->given / PIECE_RANGES, keyspaceWalkPieces(w->ranges));
     zfree(w->touched);
     zfree(w);
 }

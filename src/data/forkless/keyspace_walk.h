@@ -2,8 +2,8 @@
 /* keyspace_walk.h - the walk of a snapshot over the databases, and what has to be saved before a change. On
  * the main thread only. Part of forkless.h.
  *
- * The positions of a database's table are divided into ranges of about one key each. The walk goes over them
- * in their order; positions mean the same whatever size the table takes meanwhile.
+ * The positions of a database's table are divided into ranges, four to eight for each key. The walk goes over
+ * them in their order; positions mean the same whatever size the table takes meanwhile.
  *
  *     ranges   | saved ............ | given to the thread ... | not visited ..................... |
  *                                   ^ reaped                  ^ given             x  x     x
@@ -40,7 +40,7 @@ struct keyspaceWalk {
     unsigned level;
     uint64_t ranges, given, reaped;
     uint32_t outstanding; /* items that have not been reaped */
-    uint64_t *touched;
+    uint64_t **touched;   /* in pieces: NULL where no bit is set */
 };
 
 /* Starts walks over all databases that have keys. `slots`: only these (a bit each; the caller's), or NULL.
