@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/key_slot.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/zmalloc.h"
 #include "data/forkless/item_queue.h"
 #include "data/forkless/keyspace_walk.h"
@@ -36,9 +37,11 @@
 #define DELAY_PIECE_US 10000
 #define AHEAD          12 /* objects that the thread has claimed and fetched before their turn */
 #define FETCH_VALUE    6  /* when an object's container is fetched, in objects before its turn */
-#define RUN_KEYS       96 /* keys, and bytes, that the thread encodes before it looks at the main thread */
+#define RUN_US         30 /* that the thread encodes, about, before it offers its processor */
+#define RUN_KEYS       96 /* at most, and bytes */
 #define RUN_BYTES      (8 * 1024)
-#define LONG_TURN_US   500 /* the main thread does not take that long, other programs do */
+#define THREAD_TURN_US 20000 /* long, so that any thread that is woken interrupts this one */
+#define LONG_TURN_US   500   /* the main thread does not take that long, other programs do */
 
 static struct {
     bool running, ended;
@@ -75,7 +78,7 @@ struct forklessOutput {
     sds bytes;
     int dbid;
     uint64_t count;
-    uint32_t run_keys; /* that RUN_BYTES would have held of the last run */
+    uint32_t run_keys; /* that RUN_US would have held of the last run */
     int64_t next_yield_us;
 };
 
@@ -101,9 +104,12 @@ static void forklessEncode(struct forklessOutput *out, struct queueKeys *keys, u
     itemQueueDone(keys, i, large);
 }
 
-/* Offers the processor to the main thread, which may have been woken and wait for it: the scheduler lets it
- * preempt this thread, except for some 10 us after it has run itself; then only the next tick would help, up
- * to 4 ms later. When other programs take the offer, none is made for as long as they took. */
+/* Offers the processor to the main thread, which may have been woken and wait for it. The scheduler lets it
+ * preempt this thread, unless it has used more than its share of the processor; then only the next tick would
+ * help, up to 4 ms later. An offer that is taken costs this thread a turn (THREAD_TURN_US) of its share, so
+ * that the main thread nearly always has less than its own. When others take the offer for long, none is made
+ * for as long as they took: so the thread gets about half of its share of a processor that others keep busy.
+ */
 static void forklessYield(struct forklessOutput *out) {
     int64_t before_us = monotonicUs();
     if (before_us < out->next_yield_us) return;
@@ -113,13 +119,14 @@ static void forklessYield(struct forklessOutput *out) {
 }
 
 /* Encodes keys from `first` on, and returns the first one that has been left. Objects are claimed and fetched
- * before their turn, their values a little later; few when they are long, as the main thread may have to wait
- * for all that are claimed. */
+ * before their turn, their values a little later; few when they take long, as the main thread may have to
+ * wait for all that are claimed. */
 static uint32_t forklessWriteRun(struct forklessOutput *out, struct queueItem *item, uint32_t first) {
     struct queueKeys *keys = item->keys;
     bool claimed[RUN_KEYS];
     uint32_t left = keys->count - first, count = left < out->run_keys ? left : out->run_keys;
-    uint64_t before = rioWritten(&out->keys), most = before + RUN_BYTES;
+    uint64_t most = rioWritten(&out->keys) + RUN_BYTES;
+    int64_t start_us = monotonicUs();
     const struct object **objects = keys->objects + first;
     for (uint32_t i = 0; i < count + AHEAD; i++) {
         if (i < count && rioWritten(&out->keys) > most) count = i;
@@ -129,7 +136,7 @@ static uint32_t forklessWriteRun(struct forklessOutput *out, struct queueItem *i
             __builtin_prefetch(objectPtr(objects[fetch]));
         if (i >= AHEAD && claimed[turn]) forklessEncode(out, keys, first + turn, item->dbid);
     }
-    uint64_t fit = (uint64_t)RUN_BYTES * count / (rioWritten(&out->keys) - before + 1);
+    uint64_t fit = (uint64_t)RUN_US * count / (uint64_t)(monotonicUs() - start_us + 1);
     out->run_keys = fit < 1 ? 1 : fit < RUN_KEYS ? (uint32_t)fit : RUN_KEYS;
     return first + count;
 }
@@ -201,6 +208,7 @@ bool forklessWriteAll(struct rioWriter *w, void (*progress)(uint64_t keys)) {
     struct forklessOutput out = {.to = w, .bytes = sdsempty(), .dbid = -1, .run_keys = RUN_KEYS};
     bool cancelled = false;
     serverAssert(childInThread() && snapshot.running);
+    threadSetSlice(THREAD_TURN_US);
     rioWriterInit(&out.keys, rioSinkSds, &out.bytes);
     out.keys.version = snapshot.version;
     out.keys.strict = snapshot.strict;
