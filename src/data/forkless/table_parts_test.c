@@ -90,7 +90,7 @@ static size_t tablePartsTestAllBytes(const void *entry) {
 /* Batches of all lengths. */
 static size_t tablePartsTestBytes(const void *entry) {
     (void)entry;
-    return randomBelow(2) ? 16 : randomBelow(20000);
+    return randomBelow(100) ? 16 : randomBelow(20000);
 }
 
 static void tablePartsTestStart(hashtable *ht, const struct hashtableType *type, uint64_t ids) {
