@@ -8,7 +8,7 @@ on its own: an fsync of a file says nothing about its name, and a rename nothing
 import os
 import struct
 
-CREATE, WRITE, CUT, SYNC_BEGIN, SYNC_END, RENAME, UNLINK, MKDIR = range(1, 9)
+CREATE, WRITE, CUT, SYNC_BEGIN, SYNC_END, RENAME, UNLINK, MKDIR, LINK = range(1, 10)
 ENTRY = struct.Struct("<5Q")
 
 
@@ -62,12 +62,14 @@ class Disk:
         self.inodes, self.folders, self.syncs = {}, {"": self.root}, {}
         os.mkdir(path)
 
-    def read_journal(self, view, used):
+    @staticmethod
+    def read_journal(view, used, disks):
+        """disks: by the number of their host."""
         at = 0
         while at < used:
             kind, inode, offset, slot, length = ENTRY.unpack_from(view, at)
             at += ENTRY.size
-            self.replay(kind, inode, offset, slot, bytes(view[at:at + length]))
+            disks[slot >> 32].replay(kind, inode, offset, slot, bytes(view[at:at + length]))
             at += (length + 7) & ~7
 
     def add(self, path, what):
@@ -77,6 +79,9 @@ class Disk:
     def replay(self, kind, inode, offset, slot, data):
         if kind == CREATE:
             self.inodes[inode] = Inode()
+            if data:  # else it has no name yet
+                self.add(data.decode(), self.inodes[inode])
+        elif kind == LINK:
             self.add(data.decode(), self.inodes[inode])
         elif kind == MKDIR:
             self.folders[data.decode()] = Folder()

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* machine.c - a deterministic machine around an unmodified server: loaded with LD_PRELOAD, it replaces libc's
+/* machine.c - a deterministic machine around unmodified servers: loaded with LD_PRELOAD, it replaces libc's
  * functions for time, threads, processes, random numbers and files.
  *
  * Only one thread runs at a time, in all processes: the one whose slot has the turn. At each replaced call it
  * may give the turn to another, chosen by the seed. What nobody can run for, time passes for: the clock jumps
- * to the next deadline. The driver (tests/simulation/run), which plays the clients, is one more thread: it is
- * called over a socket, and answers when it has done its step.
+ * to the next deadline. The driver (simulated.py), which plays the clients and the network, is one more thread: it
+ * is called over a socket, and answers when it has done its step.
  *
- *     server's main thread ─┐
- *     its other threads ────┼── one turn, passed on by futex ──── driver: a byte there, a byte back
- *     its child ────────────┘
+ *     servers' main threads ┐
+ *     their other threads ──┼── one turn, passed on by futex ──── driver: a byte there, a byte back
+ *     their children ───────┘
  *
  * Files are real ones, in memory (/dev/shm): they are what the kernel's page cache would be. All changes of
  * files below the present folder are also written to a journal, from which the driver computes what a loss
@@ -23,7 +23,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -40,6 +42,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,6 +51,7 @@
 #define FDS         900
 #define NO_DEADLINE UINT64_MAX
 #define DRIVER      (-1)
+#define NOBODY      (-2)
 #define REAL_BASE_S 1800000000
 #define MONO_BASE_S 1000
 #define EXPORT      __attribute__((visibility("default")))
@@ -56,6 +60,7 @@ static struct machine *m; /* NULL: everything is real */
 static char folder[4096]; /* the data's */
 static size_t folder_len;
 static int trace_fd = -1;
+static int main_slot = -1; /* of the server, also in its children */
 static __thread int me __attribute__((tls_model("initial-exec"))) = -1;
 static struct {
     enum { FD_OTHER, FD_FILE, FD_FOLDER } kind;
@@ -157,6 +162,7 @@ static void giveTurn(int slot) {
 static void callDriver(uint64_t reason) {
     char byte = 0;
     m->reason = reason;
+    m->caller = (uint64_t)me;
     m->driver_sent = 0;
     if (RAW3(SYS_write, CONTROL_FD, &byte, 1) != 1 || RAW3(SYS_read, CONTROL_FD, &byte, 1) != 1)
         machineDie("the driver has gone\n");
@@ -165,6 +171,7 @@ static void callDriver(uint64_t reason) {
 }
 
 static bool slotCanRun(const struct slot *s) {
+    if (m->frozen >> s->host & 1) return false;
     switch (s->state) {
     case SLOT_READY: return true;
     case SLOT_POLLING: return s->seen != m->activity || s->deadline <= m->now_us || s->signal;
@@ -183,18 +190,37 @@ static int pickNext(void) {
             const struct slot *s = &m->slots[i];
             if (slotCanRun(s)) able[count++] = i;
             bool waits = s->state == SLOT_POLLING || s->state == SLOT_SLEEPING || s->state == SLOT_COND;
+            if (m->frozen >> s->host & 1) waits = false;
             if (waits && s->deadline < next) next = s->deadline;
         }
         if (count) return able[count == 1 ? 0 : randomUpTo((uint64_t)count)];
-        if (next == NO_DEADLINE) callDriver(REASON_STUCK);
+        if (next == NO_DEADLINE) return NOBODY;
         m->now_us = next;
     }
 }
 
+/* Calls the driver until somebody else can run; returns who. */
+static int pickSlot(void) {
+    for (;;) {
+        int next = pickNext();
+        if (next >= 0) return next;
+        callDriver(next == DRIVER ? REASON_STEP : REASON_STUCK);
+    }
+}
+
+/* For the driver, when the process that had the turn has ended: gives it to another. Returns DRIVER when it is
+ * the driver's, and NOBODY. */
+EXPORT int machineHandOver(struct machine *memory) {
+    m = memory;
+    int next = pickNext();
+    if (next >= 0) giveTurn(next);
+    m = NULL;
+    return next;
+}
+
 /* Gives the turn to whom the seed chooses, and returns when this thread has it again. */
 static void turnPass(void) {
-    int next;
-    while ((next = pickNext()) == DRIVER) callDriver(REASON_STEP);
+    int next = pickSlot();
     if (next != me) {
         m->switches++;
         giveTurn(next);
@@ -213,7 +239,7 @@ static bool machineEnter(void) {
     if (!m || me < 0) return false;
     m->now_us++;
     if (++m->calls == m->kill_at) callDriver(REASON_KILL);
-    if (randomChance(m->yield_permille, 1000)) turnPass();
+    if (randomChance(m->yield_permille, 1000) || m->frozen >> m->slots[me].host & 1) turnPass();
     return true;
 }
 
@@ -310,9 +336,7 @@ static void *threadMain(void *arg) {
     m->slots[me].state = SLOT_EXITED;
     turnWake(SLOT_JOIN, (uint64_t)me);
     traceCall("thread end", 0);
-    int next;
-    while ((next = pickNext()) == DRIVER) callDriver(REASON_STEP);
-    giveTurn(next);
+    giveTurn(pickSlot());
     waitForTurn(me);
     me = -1;
     return NULL;
@@ -323,6 +347,7 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
     if (!machineEnter()) return realCreate(thread, attr, fn, arg);
     int slot = newSlot();
     m->slots[slot].process = m->slots[me].process;
+    m->slots[slot].host = m->slots[me].host;
     m->slots[slot].real_pid = m->slots[me].real_pid;
     starts[slot].fn = fn;
     starts[slot].arg = arg;
@@ -446,6 +471,7 @@ EXPORT pid_t fork(void) {
     int slot = newSlot();
     struct slot *s = &m->slots[slot];
     s->process = (uint64_t)slot;
+    s->host = m->slots[me].host;
     s->pid = (int64_t)(m->first_pid + ++m->pids);
     pid_t pid = realFork();
     if (pid == 0) {
@@ -459,7 +485,7 @@ EXPORT pid_t fork(void) {
 }
 
 EXPORT void _exit(int code) {
-    if (!m || me < 0 || !me) {
+    if (!m || me < 0 || me == main_slot) {
         RAW1(SYS_exit_group, code);
         __builtin_unreachable();
     }
@@ -470,9 +496,7 @@ EXPORT void _exit(int code) {
     m->activity++;
     turnWake(SLOT_JOIN, (uint64_t)me);
     traceCall("_exit", code);
-    int next;
-    while ((next = pickNext()) == DRIVER) callDriver(REASON_STEP);
-    giveTurn(next);
+    giveTurn(pickSlot());
     RAW1(SYS_exit_group, code);
     __builtin_unreachable();
 }
@@ -565,7 +589,7 @@ static void journalAdd(uint64_t kind, uint64_t inode, uint64_t offset, const voi
     size_t room = sizeof(struct journalEntry) + ((len + 7) & ~(size_t)7);
     if (JOURNAL_OFFSET + m->journal_used + room > m->journal_size) machineDie("the journal is full\n");
     struct journalEntry *e = (struct journalEntry *)((char *)m + JOURNAL_OFFSET + m->journal_used);
-    *e = (struct journalEntry){kind, inode, offset, (uint64_t)me, len};
+    *e = (struct journalEntry){kind, inode, offset, (uint64_t)me | m->slots[me].host << 32, len};
     memcpy(e + 1, data, len);
     m->journal_used += room;
 }
@@ -589,15 +613,19 @@ static bool faultHappens(uint64_t per_ten_thousand, const char *name) {
 
 static int openFile(const char *path, int flags, mode_t mode) {
     const char *inside = pathInside(path);
-    bool write = (flags & O_ACCMODE) != O_RDONLY;
+    bool write = (flags & O_ACCMODE) != O_RDONLY, unnamed = (flags & O_TMPFILE) == O_TMPFILE;
     if (!inside) return (int)machineResult(RAW4(SYS_openat, AT_FDCWD, path, flags, mode));
     machineEnter();
     if (write && faultHappens(m->name_faults, "open fails")) {
         errno = ENOSPC;
         return -1;
     }
+    if (unnamed && randomChance(1, 2)) { /* not all file systems have them */
+        errno = EOPNOTSUPP;
+        return -1;
+    }
     struct stat st;
-    bool existed = RAW2(SYS_stat, path, &st) == 0;
+    bool existed = !unnamed && RAW2(SYS_stat, path, &st) == 0;
     int fd = (int)RAW4(SYS_openat, AT_FDCWD, path, flags, mode);
     traceCall("open", fd >= 0 ? 0 : fd);
     if (fd < 0) return (int)machineResult(fd);
@@ -629,6 +657,17 @@ EXPORT int open(const char *path, int flags, ...) {
     }
     if (!m || me < 0) return (int)machineResult(RAW4(SYS_openat, AT_FDCWD, path, flags, mode));
     return openFile(path, flags, mode);
+}
+
+EXPORT int fcntl(int fd, int what, ...) {
+    va_list list;
+    va_start(list, what);
+    long arg = va_arg(list, long);
+    va_end(list);
+    long ret = RAW3(SYS_fcntl, fd, what, arg);
+    bool copies = what == F_DUPFD || what == F_DUPFD_CLOEXEC;
+    if (copies && fd >= 0 && fd < FDS && ret >= 0 && ret < FDS) fds[ret] = fds[fd];
+    return (int)machineResult(ret);
 }
 
 EXPORT int close(int fd) {
@@ -664,10 +703,33 @@ static ssize_t writeFile(int fd, const void *p, size_t n) {
     return machineResult(done);
 }
 
+/* A descriptor that blocks makes its thread wait as poll does, not with the turn. */
+static bool fdBlocks(int fd) {
+    return !(RAW3(SYS_fcntl, fd, F_GETFL, 0) & O_NONBLOCK);
+}
+
+static void waitUntilReady(int fd, short events) {
+    struct pollfd p = {fd, events, 0};
+    while (RAW3(SYS_poll, &p, 1, 0) == 0) turnBlock(SLOT_POLLING, 0, NO_DEADLINE);
+}
+
+EXPORT ssize_t read(int fd, void *p, size_t n) {
+    bool ours = m && me >= 0 && fd > 2 && fd < FDS && fds[fd].kind == FD_OTHER;
+    if (ours && fdBlocks(fd)) waitUntilReady(fd, POLLIN);
+    ssize_t done = RAW3(SYS_read, fd, p, n);
+    if (ours && m->hosts > 1) m->activity++; /* there may be room in a pipe */
+    return machineResult(done);
+}
+
 EXPORT ssize_t write(int fd, const void *p, size_t n) {
     if (!m || me < 0 || fd < 0 || fd >= FDS || fd <= 2) return machineResult(RAW3(SYS_write, fd, p, n));
     if (fds[fd].kind == FD_FILE) return writeFile(fd, p, n);
     machineEnter();
+    bool blocks = fdBlocks(fd);
+    if (blocks) {
+        waitUntilReady(fd, POLLOUT);
+        if (n > PIPE_BUF) n = PIPE_BUF; /* more could block */
+    }
     ssize_t done = RAW3(SYS_write, fd, p, n);
     m->activity++;
     traceCall("write to a pipe or socket", done);
@@ -682,13 +744,43 @@ static ssize_t machineSent(ssize_t done) {
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags) {
     if (!machineEnter()) return machineResult(RAW3(SYS_sendmsg, fd, msg, flags));
-    return machineSent(RAW3(SYS_sendmsg, fd, msg, flags));
+    if (fdBlocks(fd)) waitUntilReady(fd, POLLOUT);
+    return machineSent(RAW3(SYS_sendmsg, fd, msg, flags | MSG_DONTWAIT));
 }
 
 EXPORT ssize_t sendto(int fd, const void *p, size_t n, int flags, const struct sockaddr *to, socklen_t len) {
     if (!machineEnter())
         return machineResult(machineCall(SYS_sendto, fd, (long)p, (long)n, flags, (long)to, len));
-    return machineSent(machineCall(SYS_sendto, fd, (long)p, (long)n, flags, (long)to, len));
+    if (fdBlocks(fd)) waitUntilReady(fd, POLLOUT);
+    return machineSent(machineCall(SYS_sendto, fd, (long)p, (long)n, flags | MSG_DONTWAIT, (long)to, len));
+}
+
+EXPORT ssize_t sendfile(int out, int in, off_t *at, size_t n) {
+    if (!machineEnter()) return machineResult(RAW4(SYS_sendfile, out, in, at, n));
+    if (fdBlocks(out)) waitUntilReady(out, POLLOUT);
+    return machineSent(RAW4(SYS_sendfile, out, in, at, n));
+}
+
+EXPORT int shutdown(int fd, int how) {
+    if (m) m->activity++;
+    return (int)machineResult(RAW2(SYS_shutdown, fd, how));
+}
+
+/* A connection to another host goes to the driver, over a Unix socket beside the folder of the data: net-PORT. */
+EXPORT int connect(int fd, const struct sockaddr *to, socklen_t len) {
+    if (!machineEnter() || to->sa_family != AF_INET)
+        return (int)machineResult(RAW3(SYS_connect, fd, to, len));
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "%.*s/net-%llu-%d", (int)(strrchr(folder, '/') - folder), folder,
+             (unsigned long long)m->slots[me].host, ntohs(((const struct sockaddr_in *)to)->sin_port));
+    int s = (int)RAW3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    long ret = RAW3(SYS_connect, s, &a, sizeof a);
+    if (ret == 0) ret = RAW3(SYS_dup3, s, fd, O_CLOEXEC);
+    RAW1(SYS_close, s);
+    m->activity++;
+    traceCall("connect", ret);
+    if (ret < 0) errno = ECONNREFUSED;
+    return ret < 0 ? -1 : 0;
 }
 
 EXPORT ssize_t send(int fd, const void *p, size_t n, int flags) {
@@ -707,6 +799,7 @@ EXPORT long syscall(long n, ...) {
     bool receives = n == SYS_recvfrom && machineEnter();
     long ret = machineCall(n, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (receives) traceCall("recv", ret);
+    if (receives && ret > 0 && m->hosts > 1) m->activity++;
     return machineResult(ret);
 }
 
@@ -797,9 +890,21 @@ EXPORT int mkdir(const char *path, mode_t mode) {
     return (int)machineResult(ret);
 }
 
+EXPORT int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags) {
+    const char *inside = pathInside(to), *proc = "/proc/self/fd/";
+    int fd = strncmp(from, proc, strlen(proc)) ? -1 : atoi(from + strlen(proc));
+    long ret = machineCall(SYS_linkat, from_dir, (long)from, to_dir, (long)to, flags, 0);
+    if (!m || me < 0 || !inside || fd < 0 || fd >= FDS || ret) return (int)machineResult(ret);
+    machineEnter();
+    journalAdd(J_LINK, fds[fd].inode, 0, inside, strlen(inside));
+    traceCall("linkat", ret);
+    return 0;
+}
+
 /* ---- Start ---- */
 
-/* SIMULATION: the descriptors of the shared memory and of the control socket, and the folder of the data. */
+/* SIMULATION: the descriptors of the shared memory and of the control socket, the slot, and the folder of the
+ * data. The process waits for its turn like any thread. */
 static __attribute__((constructor)) void machineStart(void) {
     *(void **)&realCreate = dlsym(RTLD_NEXT, "pthread_create");
     *(void **)&realJoin = dlsym(RTLD_NEXT, "pthread_join");
@@ -807,7 +912,7 @@ static __attribute__((constructor)) void machineStart(void) {
     *(void **)&realFopen = dlsym(RTLD_NEXT, "fopen");
     const char *text = getenv("SIMULATION"), *trace_path = getenv("SIMULATION_TRACE");
     int memory, control;
-    if (!text || sscanf(text, "%d:%d:%4095s", &memory, &control, folder) != 3) return;
+    if (!text || sscanf(text, "%d:%d:%d:%4095s", &memory, &control, &main_slot, folder) != 4) return;
     folder_len = strlen(folder);
     struct stat st;
     RAW2(SYS_fstat, memory, &st);
@@ -823,7 +928,6 @@ static __attribute__((constructor)) void machineStart(void) {
     }
     unsetenv("LD_PRELOAD");
     m = p;
-    me = newSlot();
-    m->slots[me].real_pid = RAW0(SYS_getpid);
-    m->slots[me].pid = (int64_t)m->first_pid;
+    me = main_slot;
+    waitForTurn(me);
 }

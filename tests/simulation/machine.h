@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* machine.h - the memory that machine.c shares with tests/simulation/run. Python reads and writes the same
- * fields by their order: eight bytes each. */
+/* machine.h - the memory that machine.c shares with simulated.py. Python reads and writes the same fields by their
+ * order: eight bytes each. */
 #pragma once
 
 #include <stdint.h>
@@ -30,6 +30,7 @@ struct slot {
     uint64_t status;  /* of a process that has ended, as waitpid says it */
     uint64_t thread;  /* its pthread_t */
     uint64_t turn;    /* futex: 1 when it may run */
+    uint64_t host;    /* the machine that it runs on */
 };
 
 struct machine {
@@ -55,14 +56,17 @@ struct machine {
     uint64_t longest_sync_us;
     uint64_t faults;   /* injected so far */
     uint64_t switches; /* from one thread to another */
+    uint64_t hosts;
+    uint64_t frozen; /* a bit for each host that stands still; set by the driver */
+    uint64_t caller; /* the slot that has called the driver */
     struct slot slots[SLOTS];
 };
 
 /* What happened to files, in order. Data follows, padded to eight bytes. */
-enum { J_CREATE = 1, J_WRITE, J_CUT, J_SYNC_BEGIN, J_SYNC_END, J_RENAME, J_UNLINK, J_MKDIR };
+enum { J_CREATE = 1, J_WRITE, J_CUT, J_SYNC_BEGIN, J_SYNC_END, J_RENAME, J_UNLINK, J_MKDIR, J_LINK };
 
 struct journalEntry {
-    uint64_t kind, inode, offset, slot, len;
-    /* path (J_CREATE, J_UNLINK, J_MKDIR), two of them with a zero between (J_RENAME), bytes (J_WRITE), or
+    uint64_t kind, inode, offset, slot, len; /* slot: with the host in the upper 32 bits */
+    /* path (J_CREATE: empty for a file without a name, J_LINK, J_UNLINK, J_MKDIR), two of them with a zero between (J_RENAME), bytes (J_WRITE), or
      * the folder's path (J_SYNC_*, inode 0) */
 };
