@@ -102,6 +102,10 @@ void syncDirectLimit(void) {
     }
 }
 
+void syncDirectDropAll(void) {
+    listForEach(&awaited, it) fullSyncDirectRelease(listEntry(it, struct awaited, node));
+}
+
 bool syncDirectIsWaiting(uint64_t rdb_client_id) {
     return fullSyncDirectFindAwaited(rdb_client_id) != NULL;
 }

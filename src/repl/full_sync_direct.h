@@ -36,6 +36,7 @@ void syncDirectExpire(void);
 void syncDirectMainReads(uint64_t rdb_client_id);
 /* Ends the entries for which more of the stream is kept than a replica's output may take. */
 void syncDirectLimit(void);
+void syncDirectDropAll(void);        /* ends all entries: the stream may begin anew */
 size_t syncDirectCountReaders(void); /* entries that are readers of the chain */
 size_t syncDirectCountAwaited(void); /* main connections that have not come yet */
 

@@ -116,6 +116,7 @@ void replicasDisconnect(void) {
         replicaLeavePlace(r);
         clientClose(r->client);
     }
+    replica_hooks.dropKeptStream();
 }
 
 void replicasDropHistory(void) {
@@ -486,7 +487,8 @@ static void replicasDisconnectSilent(void) {
 
 static void replicasFreeUnneededBacklog(void) {
     static int64_t needed_ms; /* when it was last needed */
-    bool needed = !history.backlog || roleIsReplica() || replicas.length || !backlog_ttl_s;
+    bool read = replicas.length || replica_hooks.countKeptReaders();
+    bool needed = !history.backlog || roleIsReplica() || read || !backlog_ttl_s;
     if (needed || !needed_ms) needed_ms = cmd_time_ms;
     if (cmd_time_ms - needed_ms <= backlog_ttl_s * 1000) return;
     historyFreeBacklog();

@@ -96,6 +96,7 @@ struct replicaHooks {
     size_t (*countAwaitedMains)(void);
     size_t (*countKeptReaders)(void);
     void (*limitKeptStream)(void);
+    void (*dropKeptStream)(void);
     bool (*primaryIsDown)(void); /* link.h: linkIsDown ... */
     void (*becomePrimary)(void);
     void (*acknowledge)(void);   /* sends our primary at once what we have applied */

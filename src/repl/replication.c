@@ -30,6 +30,7 @@ static void replicationSetReplicaHooks(void) {
         .countAwaitedMains = syncDirectCountAwaited,
         .countKeptReaders = syncDirectCountReaders,
         .limitKeptStream = syncDirectLimit,
+        .dropKeptStream = syncDirectDropAll,
         .isFailingOver = failoverRunning,
         .primaryIsDown = linkIsDown,
         .becomePrimary = linkBecomePrimary,

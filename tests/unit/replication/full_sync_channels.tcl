@@ -91,6 +91,24 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         wait_for_condition 50 20 {[s repl_backlog_histlen] < 100000} else { fail "[s repl_backlog_histlen] bytes are kept" }
     }
 
+    # Found by tests/simulation/run --pair --seed 38: the primary crashed.
+    test {the backlog is not freed while the stream is kept for a late main connection} {
+        r debug delay-rdb-client-free-seconds 6
+        r config set repl-backlog-ttl 1
+        set rdb [channel_ask]
+        set place [channel_place $rdb]
+        asker_bulk $rdb
+        $rdb close
+        after 3200
+        set main [asker {capa eof capa psync2 capa dual-channel version 9.1.2}]
+        assert_equal OK [$main replconf set-rdb-client-id [dict get $place client]]
+        $main write "PSYNC [dict get $place id] [expr {[dict get $place offset] + 1}]\r\n"
+        assert_match +CONTINUE* [asker_line $main]
+        $main close
+        r config set repl-backlog-ttl 3600
+        r debug delay-rdb-client-free-seconds 1
+    }
+
     # The output buffer limit of replicas also limits what is kept for a replica that does not read yet.
     test {the stream that is kept for a missing main connection has a limit} {
         r debug delay-rdb-client-free-seconds 1000
@@ -182,5 +200,21 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         wait_for_log {*Background RDB transfer *} [expr {$from + 3}]
         wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "the child lives on" }
         wait_for_condition 100 20 {[s replicas_waiting_psync] == 0} else { fail "its stream is kept" }
+    }
+
+    test {a server that follows another one keeps no stream for a late main connection} {
+        r debug delay-rdb-client-free-seconds 6
+        set rdb [channel_ask]
+        set place [channel_place $rdb]
+        asker_bulk $rdb
+        $rdb close
+        start_server {overrides {save {} repl-diskless-sync-delay 0}} {
+            r -1 replicaof [srv 0 host] [srv 0 port]
+            wait_for_condition 100 50 {[s -1 master_link_status] eq {up}} else { fail "the link is [s -1 master_link_status]" }
+            set main [asker {capa eof capa psync2 capa dual-channel version 9.1.2} -1]
+            assert_error "ERR Unrecognized RDB client id *" { $main replconf set-rdb-client-id [dict get $place client] }
+            $main close
+            r -1 replicaof no one
+        }
     }
 }
