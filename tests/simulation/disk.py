@@ -59,7 +59,7 @@ class Folder(Log):
 class Disk:
     def __init__(self, path):
         self.path, self.root = path, Folder()
-        self.inodes, self.folders, self.syncs = {}, {"": self.root}, {}
+        self.inodes, self.folders, self.syncs, self.moves = {}, {"": self.root}, {}, []
         os.mkdir(path)
 
     @staticmethod
@@ -96,13 +96,22 @@ class Disk:
                 log.safe = max(log.safe, self.syncs[slot])
         else:
             names = [os.path.split(path) for path in data.decode().split("\0")]
-            assert len({folder for folder, _ in names}) == 1, "a rename between folders is not simulated"
-            self.folders[names[0][0]].changes.append((kind, names[0][1], names[-1][1]))
+            (folder, name), (to, new) = names[0], names[-1]
+            if folder == to:
+                self.folders[folder].changes.append((kind, name, new))
+            else:
+                self.move(self.folders[folder], name, self.folders[to], new)
+
+    def move(self, folder, name, to, new):
+        """A rename between folders: the old name goes when the new one is on the disk."""
+        found = [what for kind, n, what in folder.changes if n == name and kind == CREATE]
+        to.changes.append((CREATE, new, found[-1] if found else folder.names[name]))
+        self.moves.append((folder, name, to, len(to.changes)))
 
     def cut(self, log, rng):
         """Brings it into the state that the loss of power leaves."""
         count = len(log.changes)
-        most = rng.choice((log.safe, count, rng.randint(log.safe, count)))
+        most = log.kept = rng.choice((log.safe, count, rng.randint(log.safe, count)))
         for change in log.changes[:most]:
             log.apply(change)
         if most < count and rng.random() < 0.7:
@@ -114,6 +123,9 @@ class Disk:
         """Returns the disk after the loss, with its files in a new folder."""
         for log in [*self.folders.values(), *self.inodes.values()]:
             self.cut(log, rng)
+        for folder, name, to, count in self.moves:
+            if to.kept >= count:
+                folder.names.pop(name, None)
         after = Disk(path)
         after.fill("", self.root)
         return after

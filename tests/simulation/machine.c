@@ -212,6 +212,9 @@ static int pickSlot(void) {
  * the driver's, and NOBODY. */
 EXPORT int machineHandOver(struct machine *memory) {
     m = memory;
+    if (m->driver_sent) m->activity++;
+    m->driver_sent = 0;
+    m->driver_seen = m->activity;
     int next = pickNext();
     if (next >= 0) giveTurn(next);
     m = NULL;

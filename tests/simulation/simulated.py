@@ -19,7 +19,7 @@ SLOT_READY = 1
 MEMORY_BYTES = 1 << 28
 STEP, KILL, STUCK, EXIT = range(1, 5)
 NEVER = (1 << 64) - 1
-WALL_LIMIT_S = 30
+WALL_LIMIT_S = 12
 
 
 class Memory:
