@@ -91,7 +91,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         wait_for_condition 50 20 {[s repl_backlog_histlen] < 100000} else { fail "[s repl_backlog_histlen] bytes are kept" }
     }
 
-    # Found by tests/simulation/run --pair --seed 38: the primary crashed.
+    # Found by tests/simulation/run --pair: the primary crashed.
     test {the backlog is not freed while the stream is kept for a late main connection} {
         r debug delay-rdb-client-free-seconds 6
         r config set repl-backlog-ttl 1
