@@ -11,9 +11,9 @@
  * Where they do not come back in time (the disk is fast, or clients come when they like), a wait in vain
  * doubles the number of fsyncs that do not wait. A client that is alone is always complete.
  *
- * Who has come while the last fsync ran would wait for more than two, if the next one waited for long. One
- * reply in LATE_ONE_IN may: such waits make a debt, which replies pay off. While it is as large as the group
- * allows, the next fsync begins when the first of them has waited for the time of one.
+ * Clients that have come while the last fsync ran would wait for more than two, if the next one waited for
+ * long. One reply in LATE_ONE_IN may: such waits make a debt, which replies pay off. While it is as large as
+ * the group allows, the next fsync begins when the first of these clients has waited for the time of one.
  *
  * The logic has no clock and no threads: times are arguments, in microseconds. */
 #pragma once

@@ -11,7 +11,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
-#include "data/lifetime/evict.h"
 #include "data/rdb/rdb_dataset.h"
 #include "data/rdb/rewrite.h"
 #include "ds/hashtable.h"
@@ -21,6 +20,7 @@
 
 unsigned large_value_count;
 void (*large_value_free)(struct value v);
+void (*large_value_note_freeing)(size_t bytes);
 
 static struct {
     bool running, commands;
@@ -150,7 +150,7 @@ static void largeValueForget(struct largeValue *v) {
     large.given -= v->given;
     if (v->owned) (large_value_free ? large_value_free : v->type->free)(largeValueOf(v));
     large.kept_bytes -= v->kept_bytes;
-    evictNoteBeingFreed(v->kept_bytes);
+    if (large_value_note_freeing) large_value_note_freeing(v->kept_bytes);
     sdsfree(v->key_text);
     sdsfree(v->bytes);
     zfree(v);

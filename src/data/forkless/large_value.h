@@ -108,6 +108,9 @@ void largeValueKeepsPart(struct largeValue *v, struct value part);
 /* Frees a container that belongs to the snapshot. Set by data/lifetime/lazyfree.c, which does so on a thread;
  * NULL: its type frees it. */
 extern void (*large_value_free)(struct value v);
+/* About so many bytes that belonged to the snapshot are being freed. Set by data/lifetime/evict.c; may be
+ * NULL. */
+extern void (*large_value_note_freeing)(size_t bytes);
 
 /* ---- For keyspace_walk.c and forkless.c ---- */
 bool objectIsLarge(const struct object *o);

@@ -26,6 +26,7 @@
 #include "base/num.h"
 #include "base/usable_memory.h"
 #include "base/zmalloc.h"
+#include "data/forkless/large_value.h"
 #include "data/keyspace/db.h"
 #include "data/lifetime/hit_density.h"
 #include "data/lifetime/lazyfree.h"
@@ -435,6 +436,7 @@ void evictInit(void) {
         CONFIG_INT("maxmemory-eviction-tenacity", NULL, CONFIG_MODIFIABLE, &tenacity, TENACITY_DEFAULT, 0,
                    TENACITY_NO_END, NULL),
     };
+    large_value_note_freeing = evictNoteBeingFreed;
     configRegister(directives, sizeof directives / sizeof *directives);
     evictMarksInit();
     infoRegister("memory", evictMemoryFields);
