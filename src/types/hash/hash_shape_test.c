@@ -39,6 +39,17 @@ static void hashShapeTestFill(struct hash *h, const char *form, int count) {
     hashFindShape(h);
 }
 
+/* Fills hashes until one gets a shape. Entries that others have left in the tables lose their counts first.
+ */
+static void hashShapeTestFillShaped(struct hash *h, const char *form, int count) {
+    for (int i = 0; i < 100 * SIBLINGS; i++) {
+        hashShapeTestFill(h, form, count);
+        if (h->encoding == HASH_SHAPED) return;
+        hashDrop(h);
+    }
+    fail();
+}
+
 static size_t hashShapeTestFigure(const char *name) {
     sds info = hashShapesInfo(sdsempty());
     const char *at = strstr(info, name);
@@ -193,8 +204,7 @@ static void aFreedShapeIsNoNextOne(void **state) {
         hashFindShape(&h);
         hashDrop(&h);
     }
-    hashShapeTestFill(&kept, "name%d", 10);
-    assert_int_equal(HASH_SHAPED, kept.encoding);
+    hashShapeTestFillShaped(&kept, "name%d", 10);
     hashShapeTestSweep();
     assert_int_equal(1, hashShapeTestFigure("hash_shapes:"));
     for (int i = 0; i < SIBLINGS; i++) {
@@ -358,7 +368,7 @@ int main(void) {
         cmocka_unit_test(siblingsGetAShape),       cmocka_unit_test(uniqueHashesGetNone),
         cmocka_unit_test(hintsMayBeWrong),         cmocka_unit_test(oddNamesAndValues),
         cmocka_unit_test(growingHashesStayShaped), cmocka_unit_test(everythingAgreesWithPlainHashes),
-        cmocka_unit_test(shapesAreLimited),        cmocka_unit_test(aFreedShapeIsNoNextOne),
+        cmocka_unit_test(aFreedShapeIsNoNextOne),  cmocka_unit_test(shapesAreLimited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
