@@ -9,6 +9,7 @@
 #include "base/zmalloc.h"
 #include "data/forkless/item_queue.h"
 #include "data/forkless/large_value.h"
+#include "data/forkless/range_bits.h"
 #include "data/keyspace/db.h"
 #include "data/keyspace/keyspace_private.h"
 #include "data/lifetime/evict.h"
@@ -21,8 +22,6 @@
 #define KEY_RANGES    4 /* for a key at least, so that a change rarely has to save another key than its own */
 #define STEP_RANGES   (STEP_KEYS * KEY_RANGES)
 #define STEPS_AT_ONCE 4096 /* of ranges that may all be empty */
-#define PIECE_RANGES  32768
-#define PIECE_BYTES   (PIECE_RANGES / 8)
 #define LEVEL_MAX     36
 #define KEPT_KEYS     256 /* from which the size of contents that have left is estimated */
 #define KEPT_SAMPLES  5   /* of the elements of each */
@@ -54,29 +53,6 @@ static uint64_t keyspaceWalkRangeOf(const struct keyspaceWalk *w, uint64_t hash)
     if (!keys_by_slot) return hashtablePosition(&w->ks->keys, hash) >> keyspaceWalkShift(w);
     uint64_t position = hash * w->ks->slots->salt_factor >> (64 - POSITION_BITS);
     return ((uint64_t)keyHashSlot(hash) << w->level) + (position >> keyspaceWalkShift(w));
-}
-
-static inline bool keyspaceWalkIsTouched(const struct keyspaceWalk *w, uint64_t range) {
-    const uint64_t *piece = w->touched[range / PIECE_RANGES];
-    return piece && piece[range % PIECE_RANGES / 64] >> range % 64 & 1;
-}
-
-static void keyspaceWalkSetTouched(struct keyspaceWalk *w, uint64_t range) {
-    uint64_t **piece = &w->touched[range / PIECE_RANGES];
-    if (!*piece) *piece = zcalloc(1, PIECE_BYTES);
-    (*piece)[range % PIECE_RANGES / 64] |= 1ull << range % 64;
-}
-
-static inline uint64_t keyspaceWalkPieces(uint64_t ranges) {
-    return (ranges + PIECE_RANGES - 1) / PIECE_RANGES;
-}
-
-/* Frees pieces when the walk has passed them, so that the end has little to free. */
-static void keyspaceWalkFreePieces(struct keyspaceWalk *w, uint64_t first, uint64_t end) {
-    for (uint64_t i = first; i < end; i++) {
-        zfree(w->touched[i]);
-        w->touched[i] = NULL;
-    }
 }
 
 /* Visits ranges that are in one table. */
@@ -127,8 +103,8 @@ static void keyspaceWalkOnTouched(void *priv, void *entry, uint64_t position) {
 }
 
 static void keyspaceWalkTouch(struct keyspaceWalk *w, uint64_t range) {
-    if (keyspaceWalkIsTouched(w, range)) return;
-    keyspaceWalkSetTouched(w, range);
+    if (rangeBitsHas(w->touched, range)) return;
+    rangeBitsSet(w->touched, range);
     keyspaceWalkVisit(w, range, range + 1, keyspaceWalkOnTouched, w);
 }
 
@@ -152,7 +128,7 @@ bool keyspaceWalkHasSaved(const struct keyspaceWalk *w, uint64_t hash, const str
     if (w->reaped == w->ranges || (keys_by_slot && !keyspaceWalkWantsSlot(keyHashSlot(hash)))) return true;
     uint64_t range = keyspaceWalkRangeOf(w, hash);
     if (range < w->given) return range < w->reaped || !itemQueueHolds(walks.queue, w, range, o);
-    return keyspaceWalkIsTouched(w, range);
+    return rangeBitsHas(w->touched, range);
 }
 
 /* ---- Giving ---- */
@@ -167,7 +143,7 @@ struct givenRanges {
  * each other can be more, and are saved here. */
 static void keyspaceWalkOnGiven(void *priv, void *entry, uint64_t position) {
     struct givenRanges *g = priv;
-    if (keyspaceWalkIsTouched(g->walk, g->base + (position >> keyspaceWalkShift(g->walk)))) return;
+    if (rangeBitsHas(g->walk->touched, g->base + (position >> keyspaceWalkShift(g->walk)))) return;
     if (g->keys->count < ITEM_KEYS)
         g->keys->objects[g->keys->count++] = entry;
     else
@@ -205,7 +181,7 @@ static void keyspaceWalkGiveItem(struct keyspaceWalk *w) {
          steps++)
         keyspaceWalkGiveStep(w, item->keys);
     item->keys->end = w->given;
-    keyspaceWalkFreePieces(w, item->keys->first / PIECE_RANGES, w->given / PIECE_RANGES);
+    rangeBitsFreePieces(w->touched, item->keys->first / RANGE_BITS_PIECE, w->given / RANGE_BITS_PIECE);
     if (item->keys->count) {
         w->outstanding++;
         itemQueueGiveKeys(walks.queue, item);
@@ -263,7 +239,7 @@ static void keyspaceWalkInit(struct keyspace *ks, int dbid) {
     uint64_t keys = keyspaceSize(ks) / (keys_by_slot ? KEY_SLOTS : 1);
     while (w->level < LEVEL_MAX && 1ull << w->level < keys * KEY_RANGES) w->level++;
     w->ranges = (keys_by_slot ? (uint64_t)KEY_SLOTS : 1) << w->level;
-    w->touched = zcalloc(keyspaceWalkPieces(w->ranges), sizeof *w->touched);
+    w->touched = rangeBitsNew(w->ranges);
 }
 
 void keyspaceWalksStart(struct itemQueue *queue, const uint8_t *slots, bool commands,
@@ -290,7 +266,7 @@ static void keyspaceWalkFree(struct keyspaceWalk *w) {
     w->ks->walk = NULL;
     if (w->owned) keyspaceRelease(w->ks, true);
     evictNoteBeingFreed(w->kept_bytes);
-    keyspaceWalkFreePieces(w, w->given / PIECE_RANGES, keyspaceWalkPieces(w->ranges));
+    rangeBitsFreePieces(w->touched, w->given / RANGE_BITS_PIECE, rangeBitsPieces(w->ranges));
     zfree(w->touched);
     zfree(w);
 }

@@ -4,21 +4,20 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
+#include "data/forkless/range_bits.h"
 #include "ds/scan_cursor.h"
 
-#define SAMPLES      64 /* entries that are looked at to choose the length of batches */
-#define AHEAD        16 /* entries that are prefetched before they are looked at */
-#define STEP_RANGES  64
-#define STEP_ROOM    (2 * STEP_RANGES)
-#define CHUNK_RANGES 32768
-#define CHUNK_BYTES  (CHUNK_RANGES / 8)
-#define SLICE_STEPS  16
-#define SLICE_BYTES  4096
-#define STEP_BYTES   16384 /* of the entries of a step, unless it is one range */
-#define GIVE_RANGES  32   /* visited at once for a batch, and the entries that these may have nearly always */
-#define BATCH_BYTES  8192 /* of the first batches, about, until it is known how long the thread takes */
-#define GIVE_ROOM    (2 * GIVE_RANGES)
-#define LONG_BYTES   512 /* where entries have so many, the main thread reads how many before it gives them */
+#define SAMPLES     64 /* entries that are looked at to choose the length of batches */
+#define AHEAD       16 /* entries that are prefetched before they are looked at */
+#define STEP_RANGES 64
+#define STEP_ROOM   (2 * STEP_RANGES)
+#define SLICE_STEPS 16
+#define SLICE_BYTES 4096
+#define STEP_BYTES  16384 /* of the entries of a step, unless it is one range */
+#define GIVE_RANGES 32    /* visited at once for a batch, and the entries that these may have nearly always */
+#define BATCH_BYTES 8192  /* of the first batches, about, until it is known how long the thread takes */
+#define GIVE_ROOM   (2 * GIVE_RANGES)
+#define LONG_BYTES  512 /* where entries have so many, the main thread reads how many before it gives them */
 
 static size_t tablePartsSum(void *const entries[], size_t count, tablePartsBytesFn *entryBytes) {
     size_t bytes = 0;
@@ -64,10 +63,6 @@ struct tablePartsFound {
     void *entries[STEP_ROOM];
 };
 
-static uint64_t tablePartsChunks(const struct tableParts *parts) {
-    return ((1ULL << parts->level) + CHUNK_RANGES - 1) / CHUNK_RANGES;
-}
-
 static unsigned tablePartsIgnored(const struct tableParts *parts) {
     return POSITION_BITS - parts->level;
 }
@@ -83,24 +78,13 @@ void tablePartsBegin(struct tableParts *parts, const struct hashtable *table, st
                                  .step = STEP_RANGES,
                                  .long_entries = bytes >= LONG_BYTES};
     while (size >> parts->level > 1) parts->level++;
-    parts->touched = zcalloc(tablePartsChunks(parts), sizeof(*parts->touched));
+    parts->touched = rangeBitsNew(1ULL << parts->level);
 }
 
 void tablePartsEnd(struct tableParts *parts) {
-    for (uint64_t i = 0; i < tablePartsChunks(parts); i++) zfree(parts->touched[i]);
+    rangeBitsFreePieces(parts->touched, 0, rangeBitsPieces(1ULL << parts->level));
     zfree(parts->touched);
     parts->touched = NULL;
-}
-
-static bool tablePartsIsTouched(const struct tableParts *parts, uint64_t range) {
-    const uint64_t *chunk = parts->touched[range / CHUNK_RANGES];
-    return chunk && chunk[range % CHUNK_RANGES / 64] >> range % 64 & 1;
-}
-
-static void tablePartsTouch(struct tableParts *parts, uint64_t range) {
-    uint64_t **chunk = &parts->touched[range / CHUNK_RANGES];
-    if (!*chunk) *chunk = zcalloc(1, CHUNK_BYTES);
-    (*chunk)[range % CHUNK_RANGES / 64] |= 1ULL << range % 64;
 }
 
 static void tablePartsFlush(struct tablePartsFound *found) {
@@ -110,7 +94,7 @@ static void tablePartsFlush(struct tablePartsFound *found) {
 
 static void tablePartsCollect(void *priv, void *entry, uint64_t position) {
     struct tablePartsFound *found = priv;
-    if (tablePartsIsTouched(found->parts, position >> tablePartsIgnored(found->parts))) return;
+    if (rangeBitsHas(found->parts->touched, position >> tablePartsIgnored(found->parts))) return;
     __builtin_prefetch(entry);
     if (found->count == STEP_ROOM && found->fn) tablePartsFlush(found);
     if (found->count < STEP_ROOM) found->entries[found->count] = entry;
@@ -129,12 +113,11 @@ static void tablePartsVisit(struct tableParts *parts, uint64_t from, uint64_t to
     tablePartsFlush(&found);
 }
 
-/* Frees the chunk that ends at the frontier, if one does. */
+/* Frees the piece of bits that ends at the frontier, if one does. */
 static void tablePartsFreePassed(struct tableParts *parts) {
-    if (parts->frontier % CHUNK_RANGES) return;
-    uint64_t **chunk = &parts->touched[parts->frontier / CHUNK_RANGES - 1];
-    zfree(*chunk);
-    *chunk = NULL;
+    if (parts->frontier % RANGE_BITS_PIECE) return;
+    uint64_t passed = parts->frontier / RANGE_BITS_PIECE;
+    rangeBitsFreePieces(parts->touched, passed - 1, passed);
 }
 
 /* Returns the end of the ranges that have been passed. Makes steps shorter until one fits, and longer when it
@@ -185,7 +168,7 @@ struct tablePartsGiven {
 
 static void tablePartsOnGiven(void *priv, void *entry, uint64_t position) {
     struct tablePartsGiven *g = priv;
-    if (tablePartsIsTouched(g->parts, position >> tablePartsIgnored(g->parts))) return;
+    if (rangeBitsHas(g->parts->touched, position >> tablePartsIgnored(g->parts))) return;
     if (g->parts->long_entries) g->bytes += g->parts->entryBytes(entry);
     if (g->batch->count < BATCH_ENTRIES)
         g->batch->entries[g->batch->count++] = entry;
@@ -219,7 +202,7 @@ void tablePartsBefore(struct tableParts *parts, uint64_t hash, tablePartsFn *fn,
         largeValueTakeBack(parts->value, range, range + 1);
         return;
     }
-    if (tablePartsIsTouched(parts, range)) return;
+    if (rangeBitsHas(parts->touched, range)) return;
     tablePartsVisit(parts, range, range + 1, fn, priv);
-    tablePartsTouch(parts, range);
+    rangeBitsSet(parts->touched, range);
 }
