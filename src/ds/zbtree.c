@@ -102,6 +102,7 @@ static struct zbtLeaf *zbtRebuild(zbtree **tp, struct zbtLeaf *l, size_t need, s
     moved->length = t->length;
     moved->bigs = t->bigs;
     moved->order = t->order;
+    moved->rests = t->rests;
     zbtTreeFreeHeader(t);
     *tp = moved;
     return moved->first;
@@ -145,6 +146,7 @@ static void zbtSeparateLeaf(zbtree **tp) {
                       .bigs = t->bigs,
                       .order = t->order,
                       .leaves = 1,
+                      .rests = t->rests,
                       .form = ZBT_PLAIN};
     zbtTreeFreeHeader(t);
     *tp = apart;
@@ -185,7 +187,7 @@ static void zbtSplitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const stru
     struct zbtLeaf *right = zbtCopyPart(l, middle, l->count, goes_left ? NULL : it, slot);
     zbtReplaceLeaf(t, l, left);
     zbtLinkBetween(t, left, right, left->next);
-    zbtAttach(t, left->parent, left, left->count, right, right->count, zbtScore((struct zbtPos){right, 0}),
+    zbtAttach(t, left->parent, left, left->count, right, right->count, zbtValue((struct zbtPos){right, 0}),
               1);
     t->leaves++;
     if (t->form == ZBT_MAPPED) {
@@ -199,7 +201,7 @@ static void zbtSplitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const stru
 static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at_end) {
     struct zbtLeaf *full = at_end ? t->last : t->first;
     struct zbtPacking p = zbtPack(full, 0, 0, it, 0);
-    bool alike = (p.width > 4) == (full->width > 4) && p.width != 8 && full->width != 8;
+    bool alike = (p.width > 4) == (full->width > 4) && p.width < 8 && full->width < 8;
     if (alike) p = zbtPackLike(full, it->score, at_end);
     struct zbtLeaf *fresh = zbtLeafNew(ZBT_LEAF_USUAL, p, full->count, ZBT_LEAF_USUAL);
     if (at_end) {
@@ -209,7 +211,7 @@ static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at
         fresh->parent = full->parent;
         zbtLinkBetween(t, NULL, fresh, full);
         zbtReplaceChild(t, full->parent, full, fresh);
-        zbtAttach(t, fresh->parent, fresh, 0, full, full->count, zbtScore((struct zbtPos){full, 0}), 1);
+        zbtAttach(t, fresh->parent, fresh, 0, full, full->count, zbtValue((struct zbtPos){full, 0}), 1);
     }
     t->leaves++;
     if (t->form == ZBT_MAPPED) zbtMapAddLeaf(zbtMapOf(t), fresh, NULL);
@@ -287,7 +289,7 @@ static zbtree *zbtCountInserted(zbtree *t, const struct zbtLeaf *l, uint64_t has
 }
 
 static zbtree *zbtInsertItem(zbtree *t, const struct zbtItem *it, uint64_t hash) {
-    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
+    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member, it->rest};
     struct zbtLeaf *l;
     do {
         struct zbtPos p = zbtSeekForInsert(t, &target);
@@ -296,8 +298,9 @@ static zbtree *zbtInsertItem(zbtree *t, const struct zbtItem *it, uint64_t hash)
     return zbtCountInserted(t, l, hash);
 }
 
-static struct zbtItem zbtItemOf(zbtree *t, double score, struct str member, uint64_t hash) {
-    struct zbtItem it = {score, member, NULL, zbtFp(hash)};
+static struct zbtItem zbtItemOf(zbtree *t, struct zscore score, struct str member, uint64_t hash) {
+    struct zbtItem it = {score.value, member, NULL, zbtFp(hash), (int16_t)score.rest};
+    if (unlikely(score.rest)) t->rests = true;
     if (member.len > ZBT_INLINE_MAX) {
         it.big = zmalloc(sizeof *it.big + member.len);
         it.big->len = member.len;
@@ -326,9 +329,10 @@ static void zbtRemoveLeaf(zbtree *t, struct zbtLeaf *l) {
 }
 
 static struct zbtPacking zbtPackBoth(const struct zbtLeaf *a, const struct zbtLeaf *b) {
-    struct zbtItem last = {.score = zbtScore((struct zbtPos){(struct zbtLeaf *)b, b->count - 1u})};
-    struct zbtPacking p = zbtPack(b, 0, b->count, NULL, 0);
-    return p.width > 4 ? zbtPackDoubles(zbtScore((struct zbtPos){(struct zbtLeaf *)a, 0}), last.score)
+    struct zbtItem last = {.score = zbtValue((struct zbtPos){(struct zbtLeaf *)b, b->count - 1u})};
+    struct zbtPacking p = zbtPack(b, 0, b->count, NULL, 0), first = zbtPack(a, 0, a->count, NULL, 0);
+    if (p.width == ZBT_WIDTH_EXACT || first.width == ZBT_WIDTH_EXACT) return zbtPackExact();
+    return p.width > 4 ? zbtPackDoubles(zbtValue((struct zbtPos){(struct zbtLeaf *)a, 0}), last.score)
                        : zbtPack(a, 0, a->count, &last, a->count);
 }
 
@@ -451,13 +455,15 @@ struct zbtRun {
 /* Measures how many items, from the first on, fit into one leaf. */
 static struct zbtRun zbtMeasureRun(const struct zsetItem *items, size_t left) {
     struct zbtRun run = {0}, next = {0};
-    bool integral = true;
+    bool integral = true, rests = false;
     unsigned most = left < ZBT_LEAF_SLOTS ? (unsigned)left : ZBT_LEAF_SLOTS;
     while (run.count < most) {
-        struct zbtItem it = {.score = items[next.count++].score, .member = items[run.count].member};
+        struct zscore score = items[next.count++].score;
+        struct zbtItem it = {.score = score.value, .member = items[run.count].member};
         integral = integral && zbtIsIntegral(it.score);
+        rests = rests || score.rest;
         next.bytes += it.member.len > ZBT_INLINE_MAX ? 1 + sizeof it.big : zbtItemBytes(&it);
-        next.p = zbtPackScores(items[0].score, it.score, integral);
+        next.p = rests ? zbtPackExact() : zbtPackScores(items[0].score.value, it.score, integral);
         next.need = zbtLeafNeed(next.count, next.bytes, next.p.width);
         if (next.need > zbtLeafMaxSize(next.count) && next.need > zmallocGoodSize(run.need)) break;
         run = next;
@@ -482,7 +488,7 @@ static void zbtAddFilledLeaf(zbtree *t, const struct zsetItem *items, const stru
     zbtFillLeaf(t, l, items, run->count);
     zbtLinkBetween(t, before, l, NULL);
     if (before) {
-        zbtAttach(t, before->parent, before, before->count, l, 0, items->score, 1);
+        zbtAttach(t, before->parent, before, before->count, l, 0, items->score.value, 1);
         zbtAddCounts(l, l->count);
     } else {
         t->root = l;
@@ -581,6 +587,10 @@ uint64_t zbtLength(const zbtree *t) {
     return t->length;
 }
 
+bool zbtHasRests(const zbtree *t) {
+    return t->rests;
+}
+
 static size_t zbtInnerMemory(const void *node, int level) {
     const struct zbtInner *n = node;
     if (level == 0) return 0;
@@ -650,8 +660,23 @@ static inline bool zbtSeekPos(const zbtree *t, const struct zbtTarget *target, b
     return p->leaf != NULL;
 }
 
+/* Returns the position of the first element in the range, or behind the last one. */
+static struct zbtTarget zbtEndOfRange(const struct zscoreRange *r, bool last) {
+    if (last) return (struct zbtTarget){r->max, ZBT_TIES_BY_MEMBER, false, STR(""), r->maxrest + !r->maxex};
+    return (struct zbtTarget){r->min, ZBT_TIES_BY_MEMBER, false, STR(""), r->minrest + r->minex};
+}
+
+/* As zbtSeekScore, when scores or bounds have rests. */
+static __attribute__((noinline)) bool zbtSeekExactScore(const zbtree *t, const struct zscoreRange *r, bool last,
+                                                        struct zbtPos *p, uint64_t *rank) {
+    struct zbtTarget target = zbtEndOfRange(r, last);
+    if (!zbtSeekPos(t, &target, last, p, rank)) return false;
+    return last ? zscoreGteMin(zbtScore(*p), r) : zscoreLteMax(zbtScore(*p), r);
+}
+
 bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p, uint64_t *rank) {
     if (zscoreRangeEmpty(r) || !t->length) return false;
+    if (unlikely(t->rests || r->minrest || r->maxrest)) return zbtSeekExactScore(t, r, last, p, rank);
     struct zbtPos at =
         last ? zbtSeekScoreEnd(t, r->max, !r->maxex, rank) : zbtSeekScoreEnd(t, r->min, r->minex, rank);
     *rank += at.slot;
@@ -672,10 +697,15 @@ bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struc
 bool zbtSeekScoreFrom(struct zbtPos *p, const struct zscoreRange *r, bool last) {
     const struct zbtLeaf *l = p->leaf;
     unsigned end = last ? l->count - 1u : 0;
-    double edge = zbtScore((struct zbtPos){p->leaf, end});
+    struct zscore edge = zbtScore((struct zbtPos){p->leaf, end});
     if (last ? zscoreLteMax(edge, r) : zscoreGteMin(edge, r)) {
         p->slot = end;
         return last ? !l->next : !l->prev;
+    }
+    if (unlikely(l->width == ZBT_WIDTH_EXACT || r->minrest || r->maxrest)) {
+        struct zbtTarget target = zbtEndOfRange(r, last);
+        p->slot = zbtLeafSearch(l, &target) - last;
+        return true;
     }
     p->slot = last ? zbtLeafSearchScore(l, r->max, !r->maxex) - 1 : zbtLeafSearchScore(l, r->min, r->minex);
     return true;
@@ -685,7 +715,7 @@ bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zb
     const struct zlexBound *bound = last ? &r->max : &r->min;
     if (!t->length || zlexRangeEmpty(r)) return false;
     if (bound->kind == ZLEX_VALUE) {
-        struct zbtTarget target = {0, ZBT_BY_MEMBER, last != bound->exclusive, bound->value};
+        struct zbtTarget target = {0, ZBT_BY_MEMBER, last != bound->exclusive, bound->value, 0};
         if (!zbtSeekPos(t, &target, last, p, rank)) return false;
     } else {
         *rank = last ? t->length - 1 : 0;
@@ -696,18 +726,18 @@ bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zb
 
 /* ---- Changing ---- */
 
-zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash) {
-    serverAssert(score == score); /* not NaN */
+zbtree *zbtInsert(zbtree *t, struct zscore score, struct str member, uint64_t hash) {
+    serverAssert(score.value == score.value); /* not NaN */
     struct zbtItem it = zbtItemOf(t, score, member, hash);
     return zbtInsertItem(t, &it, hash);
 }
 
-zbtree *zbtAppend(zbtree *t, double score, struct str member) {
+zbtree *zbtAppend(zbtree *t, struct zscore score, struct str member) {
     return zbtInsert(t, score, member, hashBytes(member.ptr, member.len));
 }
 
-zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash) {
-    serverAssert(score == score); /* not NaN */
+zbtree *zbtPrepend(zbtree *t, struct zscore score, struct str member, uint64_t hash) {
+    serverAssert(score.value == score.value); /* not NaN */
     struct zbtItem it = zbtItemOf(t, score, member, hash);
     zbtAddCounts(t->first, 1);
     struct zbtLeaf *l = zbtPutAt(&t, t->first, 0, &it);
@@ -716,20 +746,22 @@ zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash) {
 
 /* Returns whether the element at `slot` is on the correct side of a score and member that will be before
  * it or (behind) after it. */
-static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, double score, struct zbtPos p,
+static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, struct zscore score, struct zbtPos p,
                                   bool behind) {
     double beside = zbtScoreOf(zbtSlot(l, slot), l->width, l->base);
-    if (likely(beside != score)) return behind ? beside > score : beside < score;
+    if (likely(beside != score.value)) return behind ? beside > score.value : beside < score.value;
+    int rest = zbtRestIn(zbtSlot(l, slot), l->width);
+    if (unlikely(rest != score.rest)) return behind ? rest > score.rest : rest < score.rest;
     int cmp = strCmp(zbtMember((struct zbtPos){p.leaf, slot}), zbtMember(p));
     return behind ? cmp > 0 : cmp < 0;
 }
 
 /* Sets a new score that keeps the element between its neighbours in the leaf. Only the neighbour in the
  * direction of the change can be passed. */
-static inline bool zbtRescoreInSlot(struct zbtPos p, double score) {
+static inline bool zbtRescoreInSlot(struct zbtPos p, struct zscore score) {
     const struct zbtLeaf *l = p.leaf;
-    if (!zbtLeafFits(l, score)) return false;
-    if (score >= zbtScore(p)) {
+    if (!zbtLeafFits(l, score.value, score.rest)) return false;
+    if (zscoreCompare(score, zbtScore(p)) >= 0) {
         if (p.slot + 1u < l->count ? !zbtStaysBeside(l, p.slot + 1, score, p, true) : l->next != NULL)
             return false;
     } else if (p.slot ? !zbtStaysBeside(l, p.slot - 1, score, p, false) : l->prev != NULL) {
@@ -744,23 +776,24 @@ static inline bool zbtRescoreInSlot(struct zbtPos p, double score) {
 static bool zbtRescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
     struct zbtLeaf *l = p.leaf;
     unsigned last = l->count - 1u;
-    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
-    if (!zbtLeafFits(l, it->score)) return false;
-    if (l->prev && it->score <= zbtScore((struct zbtPos){l, 0})) return false;
-    if (l->next && it->score >= zbtScore((struct zbtPos){l, last})) return false;
+    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member, it->rest};
+    struct zscore score = {it->score, it->rest};
+    if (!zbtLeafFits(l, it->score, it->rest)) return false;
+    if (l->prev && it->score <= zbtValue((struct zbtPos){l, 0})) return false;
+    if (l->next && it->score >= zbtValue((struct zbtPos){l, last})) return false;
     unsigned to = zbtLeafSearch(l, &target);
     if (to > p.slot) to--;
     /* At an edge of the leaf the neighbour leaf's elements would decide, unless the element moves
      * inward. */
     if ((to == 0 && p.slot && l->prev) || (to == last && p.slot != last && l->next)) return false;
-    zbtLeafRescore(l, p.slot, to, it->score);
+    zbtLeafRescore(l, p.slot, to, score);
     return true;
 }
 
 /* Sets a new score that moves the element to another leaf, if neither leaf changes its size: then the
  * map's entry only gets another number. */
 static bool zbtMoveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uint64_t hash) {
-    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
+    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member, it->rest};
     struct zbtLeaf *from = p.leaf;
     uint64_t before;
     if (from->count < 2 || zbtLeafLive(from) * 8 < (size_t)from->size * 5) return false;
@@ -778,10 +811,11 @@ static bool zbtMoveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, 
     return true;
 }
 
-static __attribute__((noinline)) zbtree *zbtMoveElement(zbtree *t, struct zbtPos p, double score,
+static __attribute__((noinline)) zbtree *zbtMoveElement(zbtree *t, struct zbtPos p, struct zscore score,
                                                         uint64_t hash) {
     char bytes[ZBT_INLINE_MAX];
-    struct zbtItem it = {score, zbtMember(p), zbtBigAt(p.leaf, p.slot), zbtFp(hash)};
+    struct zbtItem it = {score.value, zbtMember(p), zbtBigAt(p.leaf, p.slot), zbtFp(hash),
+                         (int16_t)score.rest};
     if (zbtRescoreInLeaf(p, &it) || zbtMoveToLeaf(t, p, &it, hash)) return t;
     if (!it.big) {
         if (it.member.len) memcpy(bytes, it.member.ptr, it.member.len);
@@ -791,9 +825,10 @@ static __attribute__((noinline)) zbtree *zbtMoveElement(zbtree *t, struct zbtPos
     return zbtInsertItem(zbtRemoveRun(t, p.leaf, p.slot, p.slot + 1), &it, hash);
 }
 
-zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
+zbtree *zbtUpdate(zbtree *t, struct zbtPos p, struct zscore score, uint64_t hash) {
     debugAssert(p.slot < p.leaf->count);
-    serverAssert(score == score); /* not NaN */
+    serverAssert(score.value == score.value); /* not NaN */
+    if (unlikely(score.rest)) t->rests = true;
     zbtWillChange(t, p.leaf);
     return zbtRescoreInSlot(p, score) ? t : zbtMoveElement(t, p, score, hash);
 }

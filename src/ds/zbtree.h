@@ -16,7 +16,8 @@
  *             w bytes   the score: w = 1, 2, 4: an unsigned number to add to the leaf's base, when all scores
  *                       of the leaf are integers near enough to each other; w = 5, 6, 7: the same with the
  *                       doubles' bits as numbers (neighbours in a large set differ in the lower ones only);
- *                       w = 8: the double itself
+ *                       w = 8: the double itself; w = 10: the double and its rest (zscore.h), when a score of
+ *                       the leaf has one
  *     bytes   1 + len   length and member, in no order; from 255 bytes on: 255 and a pointer
  *
  * Inserting moves fp and slots of the elements behind, a few hundred bytes, and no members. Bytes of
@@ -69,7 +70,7 @@ struct zbtInner;
 struct zbtLeaf {
     struct zbtLeaf *prev, *next;
     struct zbtInner *parent;
-    int64_t base;      /* base of the scores (of their ordinals for widths 5 to 7); unused for width 8 */
+    int64_t base;      /* base of the scores (of their ordinals for widths 5 to 7); unused from width 8 on */
     uint32_t id;       /* leaf number in the map; 0 without a map */
     uint16_t heap;     /* bytes of members, at the end, with garbage */
     uint16_t garbage;  /* bytes of erased members */
@@ -139,6 +140,13 @@ ZBT_INLINE double zbtScoreIn(const uint8_t *slot, unsigned width, int64_t base) 
     default: return zbtWideScoreIn(slot, width, base);
     }
 }
+#define ZBT_WIDTH_EXACT 10 /* of a score with a rest */
+ZBT_INLINE int zbtRestIn(const uint8_t *slot, unsigned width) {
+    int16_t rest;
+    if (__builtin_expect(width != ZBT_WIDTH_EXACT, 1)) return 0;
+    memcpy(&rest, slot + 10, sizeof rest);
+    return rest;
+}
 /* Returns a score of less than 8 bytes as it is stored. */
 ZBT_INLINE uint64_t zbtAboveIn(const uint8_t *slot, unsigned width) {
     uint32_t above;
@@ -176,8 +184,13 @@ ZBT_INLINE struct str zbtMemberIn(const struct zbtLeaf *l, const uint8_t *slot) 
     return strN(big->bytes, big->len);
 }
 
-static inline double zbtScore(struct zbtPos p) {
+static inline double zbtValue(struct zbtPos p) { /* the score without its rest */
     return zbtScoreOf(zbtSlot(p.leaf, p.slot), p.leaf->width, p.leaf->base);
+}
+static inline struct zscore zbtScore(struct zbtPos p) {
+    const uint8_t *slot = zbtSlot(p.leaf, p.slot);
+    unsigned width = p.leaf->width;
+    return (struct zscore){zbtScoreOf(slot, width, p.leaf->base), zbtRestIn(slot, width)};
 }
 static inline struct str zbtMember(struct zbtPos p) {
     return zbtMemberIn(p.leaf, zbtSlot(p.leaf, p.slot));
@@ -199,6 +212,7 @@ zbtree *zbtBuild(const struct zsetItem *items, size_t count); /* in order; leave
 void zbtFree(zbtree *t);                                      /* may be called on any thread */
 zbtree *zbtCopy(const zbtree *t);                             /* O(n), without hashing */
 uint64_t zbtLength(const zbtree *t);
+bool zbtHasRests(const zbtree *t); /* whether it has had a score with a rest since it was made */
 size_t zbtMemory(const zbtree *t,
                  size_t samples);       /* usable bytes, estimated from `samples` leaves; 0: from all */
 size_t zbtAllocations(const zbtree *t); /* approximate; O(1) */
@@ -216,11 +230,11 @@ bool zbtSeekScoreFrom(struct zbtPos *p, const struct zscoreRange *r, bool last);
 bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p, uint64_t *rank);
 
 /* ---- Changing: all return the tree, which may have moved ---- */
-zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash);
-zbtree *zbtAppend(zbtree *t, double score, struct str member); /* the element must sort after all others */
-zbtree *zbtPrepend(zbtree *t, double score, struct str member,
+zbtree *zbtInsert(zbtree *t, struct zscore score, struct str member, uint64_t hash);
+zbtree *zbtAppend(zbtree *t, struct zscore score, struct str member); /* the element must sort after all others */
+zbtree *zbtPrepend(zbtree *t, struct zscore score, struct str member,
                    uint64_t hash); /* the element must sort before all others */
-zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash);
+zbtree *zbtUpdate(zbtree *t, struct zbtPos p, struct zscore score, uint64_t hash);
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash);
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* removes whole leaves where possible */
 
@@ -243,7 +257,7 @@ void zbtWalkEnd(zbtree *t);
 
 /* SCAN, like hashtableScan: every element that is present during the whole scan is passed at least once.
  * Cursors have the same form; a set without a map is passed in one call. */
-typedef void (*zbtScanFn)(void *priv, struct str member, double score);
+typedef void (*zbtScanFn)(void *priv, struct str member, struct zscore score);
 uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv);
 
 /* Offers every allocation to `move`, some with each call; the tree may change between calls. `move` copies

@@ -24,32 +24,32 @@ static void *listInsert(void *s, struct str member, double score) {
     struct zbtModelList *l = s;
     uint64_t hash = hashBytes(member.ptr, member.len);
     if (!hashtableFindHashed(&l->members, member, hash))
-        hashtableAddUnchecked(&l->members, zslInsert(&l->order, score, member), hash);
+        hashtableAddUnchecked(&l->members, zslInsert(&l->order, zscoreOf(score), member), hash);
     return s;
 }
 static double listScore(void *s, struct str member) {
-    return zslGetNodeScore(hashtableFind(&((struct zbtModelList *)s)->members, member));
+    return zslGetNodeScore(hashtableFind(&((struct zbtModelList *)s)->members, member)).value;
 }
 static uint64_t listRank(void *s, struct str member) {
     struct zbtModelList *l = s;
     return zslGetRank(&l->order, hashtableFind(&l->members, member));
 }
 static double listAtRank(void *s, uint64_t rank) {
-    return zslGetNodeScore(zslGetByRank(&((struct zbtModelList *)s)->order, rank));
+    return zslGetNodeScore(zslGetByRank(&((struct zbtModelList *)s)->order, rank)).value;
 }
 static double listSeek(void *s, double score) {
-    struct zscoreRange r = {score, INFINITY, false, false};
-    return zslGetNodeScore(zslFirstInScoreRange(&((struct zbtModelList *)s)->order, &r, NULL));
+    struct zscoreRange r = {.min = score, .max = INFINITY};
+    return zslGetNodeScore(zslFirstInScoreRange(&((struct zbtModelList *)s)->order, &r, NULL)).value;
 }
 static double listWalk(void *s) {
     double sum = 0;
     for (zskiplistNode *n = zslGetFirst(&((struct zbtModelList *)s)->order); n; n = zslGetNext(n))
-        sum += zslGetNodeScore(n) + zslGetNodeElement(n).ptr[0];
+        sum += zslGetNodeScore(n).value + zslGetNodeElement(n).ptr[0];
     return sum;
 }
 static void *listUpdate(void *s, struct str member, double score) {
     struct zbtModelList *l = s;
-    zslUpdateScore(&l->order, hashtableFind(&l->members, member), score);
+    zslUpdateScore(&l->order, hashtableFind(&l->members, member), zscoreOf(score));
     return s;
 }
 static void *listPop(void *s) {
@@ -84,11 +84,11 @@ static void *treeCreate(void) {
 }
 static void *treeInsert(void *s, struct str member, double score) {
     uint64_t hash;
-    return treeFind(s, member, &hash).leaf ? s : zbtInsert(s, score, member, hash);
+    return treeFind(s, member, &hash).leaf ? s : zbtInsert(s, zscoreOf(score), member, hash);
 }
 static double treeScore(void *s, struct str member) {
     uint64_t hash;
-    return zbtScore(treeFind(s, member, &hash));
+    return zbtValue(treeFind(s, member, &hash));
 }
 static uint64_t treeRank(void *s, struct str member) {
     uint64_t hash;
@@ -97,26 +97,26 @@ static uint64_t treeRank(void *s, struct str member) {
 static double treeAtRank(void *s, uint64_t rank) {
     struct zbtPos p = {NULL, 0};
     zbtAtRank(s, rank, &p);
-    return zbtScore(p);
+    return zbtValue(p);
 }
 static double treeSeek(void *s, double score) {
-    struct zscoreRange r = {score, INFINITY, false, false};
+    struct zscoreRange r = {.min = score, .max = INFINITY};
     struct zbtPos p = {NULL, 0};
     uint64_t rank_found;
     zbtSeekScore(s, &r, false, &p, &rank_found);
-    return zbtScore(p);
+    return zbtValue(p);
 }
 static double treeWalk(void *s) {
     double sum = 0;
     struct zbtPos p = {NULL, 0};
     for (bool more = zbtAtRank(s, 0, &p); more; more = zbtStep(&p, false))
-        sum += zbtScore(p) + zbtMember(p).ptr[0];
+        sum += zbtValue(p) + zbtMember(p).ptr[0];
     return sum;
 }
 static void *treeUpdate(void *s, struct str member, double score) {
     uint64_t hash;
     struct zbtPos p = treeFind(s, member, &hash);
-    return zbtScore(p) == score ? s : zbtUpdate(s, p, score, hash);
+    return zbtValue(p) == score ? s : zbtUpdate(s, p, zscoreOf(score), hash);
 }
 static void *treePop(void *s) {
     struct zbtPos p = {NULL, 0};

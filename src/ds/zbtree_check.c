@@ -32,11 +32,11 @@ static void zbtVerifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
         double score = zbtScoreIn(slot, l->width, l->base);
         serverAssert(bytes >= (uint8_t *)l + l->size - l->heap);
         serverAssert(l->fp[i] == zbtFp(hashBytes(member.ptr, member.len)));
-        serverAssert(score == score && zbtLeafFits(l, score));
+        serverAssert(score == score && zbtLeafFits(l, score, zbtRestIn(slot, l->width)));
         *bigs += *bytes > ZBT_INLINE_MAX;
         live += *bytes > ZBT_INLINE_MAX ? 1 + sizeof(void *) : 1u + *bytes;
         if (!i) continue;
-        struct zbtTarget target = {score, ZBT_TIES_BY_MEMBER, false, member};
+        struct zbtTarget target = {score, ZBT_TIES_BY_MEMBER, false, member, zbtRestIn(slot, l->width)};
         slot = zbtSlot(l, i - 1);
         serverAssert(zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, &target));
     }
@@ -56,11 +56,11 @@ static uint64_t zbtVerifyNode(const void *node, int level, const struct zbtInner
         if (l->prev) {
             struct zbtPos p = {(struct zbtLeaf *)l, 0}, q = {l->prev, l->prev->count - 1u};
             serverAssert(l->prev->next == l);
-            serverAssert(zbtScore(q) < zbtScore(p) ||
-                         (zbtScore(q) == zbtScore(p) && strCmp(zbtMember(q), zbtMember(p)) < 0));
+            int order = zscoreCompare(zbtScore(q), zbtScore(p));
+            serverAssert(order < 0 || (order == 0 && strCmp(zbtMember(q), zbtMember(p)) < 0));
         }
         for (unsigned i = 0; i < l->count; i++) {
-            double score = zbtScore((struct zbtPos){(struct zbtLeaf *)l, i});
+            double score = zbtValue((struct zbtPos){(struct zbtLeaf *)l, i});
             serverAssert(low <= score && score <= high);
         }
         *before = l;

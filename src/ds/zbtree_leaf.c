@@ -38,7 +38,7 @@ bool zbtIsIntegral(double d) {
 
 static inline void zbtLeafStoreWideScore(uint8_t *slot, unsigned width, int64_t base, double score) {
     uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)base;
-    if (width == 8) {
+    if (width >= 8) {
         memcpy(slot + 2, &score, 8);
         return;
     }
@@ -66,9 +66,20 @@ static inline void zbtLeafStoreScore(uint8_t *slot, unsigned width, int64_t base
     }
 }
 
+static inline void zbtLeafStoreRest(uint8_t *slot, unsigned width, int rest) {
+    int16_t stored = (int16_t)rest;
+    if (unlikely(width == ZBT_WIDTH_EXACT)) memcpy(slot + 10, &stored, sizeof stored);
+}
+
+static bool zbtLeafAnyRest(const struct zbtLeaf *l, unsigned from, unsigned to) {
+    if (l->width != ZBT_WIDTH_EXACT) return false;
+    while (from < to && !zbtRestIn(zbtSlot(l, from), l->width)) from++;
+    return from < to;
+}
+
 static bool zbtLeafAllIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
     if (l->width <= 4) return true;
-    while (from < to && zbtIsIntegral(zbtScoreAt(l, from))) from++;
+    while (from < to && zbtIsIntegral(zbtValueAt(l, from))) from++;
     return from == to;
 }
 
@@ -102,15 +113,16 @@ struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising
 struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
                           unsigned slot) {
     double low = INFINITY, high = -INFINITY;
+    if (unlikely(more && more->rest) || unlikely(zbtLeafAnyRest(l, from, to))) return zbtPackExact();
     if (from < to) {
-        low = zbtScoreAt(l, from);
-        high = zbtScoreAt(l, to - 1);
+        low = zbtValueAt(l, from);
+        high = zbtValueAt(l, to - 1);
     }
     if (more && more->score < low) low = more->score;
     if (more && more->score > high) high = more->score;
     bool integral = (!more || zbtIsIntegral(more->score)) && zbtLeafAllIntegral(l, from, to);
     struct zbtPacking p = zbtPackScores(low, high, integral);
-    if (p.width == l->width && from < to && (!more || zbtLeafFits(l, more->score))) {
+    if (p.width == l->width && from < to && (!more || zbtLeafFits(l, more->score, more->rest))) {
         p.base = l->base; /* an equal base lets columns be copied unchanged */
         return p;
     }
@@ -182,7 +194,7 @@ bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it) {
     unsigned bytes = zbtItemBytes(it), need = stride + (bytes == zbtLeafHoleSize(l) ? 0 : bytes);
     bool wider = l->count == l->cap;
     if (wider) need += CAP_STEP;
-    if (taken + need > l->size || !zbtLeafFits(l, it->score) || l->count == ZBT_LEAF_SLOTS) return false;
+    if (taken + need > l->size || !zbtLeafFits(l, it->score, it->rest) || l->count == ZBT_LEAF_SLOTS) return false;
     if (wider) {
         uint8_t *slots = zbtSlot(l, 0);
         memmove(slots + CAP_STEP, slots, l->count * stride);
@@ -239,10 +251,12 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
         zbtLeafCopyBytes((uint8_t *)dst + dst->size - heap, bytes, size);
         uint16_t off = (uint16_t)heap;
         memcpy(slot, &off, 2);
-        if (same)
+        if (same) {
             memcpy(slot + 2, old + 2, width);
-        else
-            zbtLeafStoreScore(slot, width, dst->base, zbtScoreIn(old, src->width, src->base));
+            continue;
+        }
+        zbtLeafStoreScore(slot, width, dst->base, zbtScoreIn(old, src->width, src->base));
+        zbtLeafStoreRest(slot, width, zbtRestIn(old, src->width));
     }
     dst->count = (uint8_t)(dst->count + to - from);
     dst->heap = (uint16_t)heap;
@@ -269,7 +283,7 @@ static uint16_t zbtLeafPutBytes(struct zbtLeaf *l, const struct zbtItem *it) {
 }
 
 void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
-    debugAssert(slot <= l->count && l->count < l->cap && zbtLeafFits(l, it->score));
+    debugAssert(slot <= l->count && l->count < l->cap && zbtLeafFits(l, it->score, it->rest));
     unsigned stride = 2u + l->width, behind = l->count - slot;
     uint8_t *at = zbtSlot(l, slot);
     memmove(l->fp + slot + 1, l->fp + slot, behind);
@@ -278,6 +292,7 @@ void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
     l->fp[slot] = it->fp;
     memcpy(at, &offset, 2);
     zbtLeafStoreScore(at, l->width, l->base, it->score);
+    zbtLeafStoreRest(at, l->width, it->rest);
     l->count++;
 }
 
@@ -299,13 +314,14 @@ void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
     if (!l->count) l->heap = l->garbage = l->hole = 0;
 }
 
-void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot, double score) {
-    debugAssert(slot < l->count && zbtLeafFits(l, score));
-    zbtLeafStoreScore(zbtSlot(l, slot), l->width, l->base, score);
+void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot, struct zscore score) {
+    debugAssert(slot < l->count && zbtLeafFits(l, score.value, score.rest));
+    zbtLeafStoreScore(zbtSlot(l, slot), l->width, l->base, score.value);
+    zbtLeafStoreRest(zbtSlot(l, slot), l->width, score.rest);
 }
 
-void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score) {
-    debugAssert(from < l->count && to < l->count && zbtLeafFits(l, score));
+void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, struct zscore score) {
+    debugAssert(from < l->count && to < l->count && zbtLeafFits(l, score.value, score.rest));
     unsigned stride = 2u + l->width;
     uint8_t fp = l->fp[from], *old = zbtSlot(l, from), *now = zbtSlot(l, to), offset[2];
     memcpy(offset, old, 2);
@@ -318,5 +334,6 @@ void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score)
     }
     l->fp[to] = fp;
     memcpy(now, offset, 2);
-    zbtLeafStoreScore(now, l->width, l->base, score);
+    zbtLeafStoreScore(now, l->width, l->base, score.value);
+    zbtLeafStoreRest(now, l->width, score.rest);
 }

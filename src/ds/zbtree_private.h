@@ -52,8 +52,8 @@ static inline void **zbtChildren(const struct zbtInner *n) {
     return (void **)(n->counts + 2 * n->cap + 1);
 }
 
-/* Returns the score of element i. */
-ZBT_INLINE double zbtScoreAt(const struct zbtLeaf *l, unsigned i) {
+/* Returns the score of element i, without its rest. */
+ZBT_INLINE double zbtValueAt(const struct zbtLeaf *l, unsigned i) {
     return zbtScoreOf(zbtSlot(l, i), l->width, l->base);
 }
 
@@ -107,7 +107,8 @@ struct zbtree {
     uint64_t length;
     uint64_t bigs : 40;  /* elements whose members are allocations of their own */
     uint64_t order : 24; /* the salt of all maps of this tree comes from it; 0: there has been none */
-    uint32_t leaves;
+    uint32_t leaves : 31;
+    uint32_t rests : 1; /* scores may have rests */
     uint8_t height; /* levels of inner nodes */
     uint8_t form;
     uint8_t epoch : 7;  /* of the present walk, or the last one */
@@ -122,14 +123,15 @@ static inline struct zbtMap *zbtMapOf(const zbtree *t) {
 
 /* An element to be put into a leaf. */
 struct zbtItem {
-    double score;
+    double score; /* without its rest */
     struct str member;
     struct zbtBig *big; /* a long member, which the leaf takes over; NULL: the member's bytes are copied */
     uint8_t fp;
+    int16_t rest;
 };
 
-/* A position to search for: elements left of it have lower scores. Of elements with an equal score all
- * are left of it, or none, or those whose member is less (or less or equal). */
+/* A position to search for: elements left of it have lower scores. Of elements whose score is equal but for its
+ * rest all are left of it, or none, or those whose rest and member are less (or less or equal). */
 struct zbtTarget {
     double score;
     enum {
@@ -140,6 +142,7 @@ struct zbtTarget {
     } ties;
     bool equal_left;
     struct str member;
+    int rest; /* for ZBT_TIES_BY_MEMBER */
 };
 
 static inline uint8_t zbtFp(uint64_t hash) {
@@ -155,11 +158,17 @@ static inline bool zbtMemberIsLeft(struct str member, const struct zbtTarget *t)
     return cmp < 0 || (cmp == 0 && t->equal_left);
 }
 
+/* Whether the element in this slot is left of the target by its rest and member. */
+static inline bool zbtTieIsLeft(const struct zbtLeaf *l, const uint8_t *slot, const struct zbtTarget *t) {
+    int rest = zbtRestIn(slot, l->width);
+    if (unlikely(rest != t->rest) && t->ties != ZBT_BY_MEMBER) return rest < t->rest;
+    return zbtMemberIsLeft(zbtMemberIn(l, slot), t);
+}
+
 static inline bool zbtIsLeft(double score, const struct zbtLeaf *l, const uint8_t *slot,
                              const struct zbtTarget *t) {
     if (score != t->score && t->ties != ZBT_BY_MEMBER) return score < t->score;
-    return t->ties >= ZBT_TIES_BY_MEMBER ? zbtMemberIsLeft(zbtMemberIn(l, slot), t)
-                                         : t->ties == ZBT_TIES_LEFT;
+    return t->ties >= ZBT_TIES_BY_MEMBER ? zbtTieIsLeft(l, slot, t) : t->ties == ZBT_TIES_LEFT;
 }
 
 /* ---- zbtree_leaf.c ---- */
@@ -180,6 +189,10 @@ bool zbtIsIntegral(double score);
 /* Returns a packing like that of another leaf, whose width is below 8: for a first element and others
  * that will follow (rising) or precede it. */
 struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising);
+/* Returns the packing for scores of which some have a rest. */
+static inline struct zbtPacking zbtPackExact(void) {
+    return (struct zbtPacking){0, ZBT_WIDTH_EXACT};
+}
 /* Returns the bytes of a leaf of `count` elements; `bytes` are those of the members. */
 size_t zbtLeafNeed(unsigned count, size_t bytes, unsigned width);
 unsigned zbtLeafBytes(const struct zbtLeaf *l, unsigned from, unsigned to); /* bytes without garbage */
@@ -202,13 +215,14 @@ void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to);             /* 
 /* The bound of integers in narrow leaves, below 2^53. */
 #define ZBT_NARROW_BELOW 9e15
 static inline bool zbtLeafFitsWide(const struct zbtLeaf *l, double score) {
-    if (l->width == 8) return true;
+    if (l->width >= 8) return true;
     uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)l->base;
     return above >> (8 * l->width) == 0 && score != 0;
 }
 /* Returns whether the leaf can store the score: a narrow leaf takes integers near enough to its base,
  * except -0. */
-static inline bool zbtLeafFits(const struct zbtLeaf *l, double score) {
+static inline bool zbtLeafFits(const struct zbtLeaf *l, double score, int rest) {
+    if (unlikely(rest) && l->width != ZBT_WIDTH_EXACT) return false;
     if (unlikely(l->width > 4)) return zbtLeafFitsWide(l, score);
     if (!(score < ZBT_NARROW_BELOW && score > -ZBT_NARROW_BELOW)) return false;
     int64_t whole = (int64_t)score;
@@ -216,9 +230,9 @@ static inline bool zbtLeafFits(const struct zbtLeaf *l, double score) {
            (whole || !__builtin_signbit(score));
 }
 void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot,
-                     double score); /* the score must fit and keep the order */
+                     struct zscore score); /* the score must fit and keep the order */
 /* Moves an element to `to` with a new score, which must fit and keep the order. */
-void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score);
+void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, struct zscore score);
 
 /* ---- zbtree_walk.c ---- */
 

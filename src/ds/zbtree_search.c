@@ -42,15 +42,15 @@ static inline uint64_t zbtSearchAboveFor(const struct zbtLeaf *l, double x, bool
  * predicted. */
 ZBT_INLINE bool zbtSearchIsScoreLeft(const uint8_t *slot, double x, bool past, uint64_t above,
                                      unsigned width) {
-    if (width != 8) return zbtAboveIn(slot, width) < above;
-    double score = zbtScoreIn(slot, 8, 0);
+    if (width < 8) return zbtAboveIn(slot, width) < above;
+    double score = zbtWideScoreIn(slot, 8, 0);
     return past ? score <= x : score < x;
 }
 
 ZBT_INLINE unsigned zbtSearchScore(const struct zbtLeaf *l, unsigned low, double x, bool past,
                                    unsigned width) {
     const uint8_t *before = zbtSlot(l, 0) - (2 + width); /* the slot before the first */
-    uint64_t above = width == 8 ? 0 : zbtSearchAboveFor(l, x, past);
+    uint64_t above = width >= 8 ? 0 : zbtSearchAboveFor(l, x, past);
     unsigned n = l->count - low;
     while (n > 1) {
         unsigned half = n / 2, middle = low + half;
@@ -66,7 +66,7 @@ static unsigned zbtSearchMember(const struct zbtLeaf *l, unsigned low, unsigned 
                                 const struct zbtTarget *t) {
     while (low < high) {
         unsigned mid = (low + high) / 2;
-        if (zbtMemberIsLeft(zbtMemberIn(l, zbtSlot(l, mid)), t))
+        if (zbtTieIsLeft(l, zbtSlot(l, mid), t))
             low = mid + 1;
         else
             high = mid;
@@ -77,10 +77,10 @@ static unsigned zbtSearchMember(const struct zbtLeaf *l, unsigned low, unsigned 
 ZBT_INLINE unsigned zbtSearchWidth(const struct zbtLeaf *l, const struct zbtTarget *t, unsigned width) {
     if (t->ties == ZBT_BY_MEMBER) return zbtSearchMember(l, 0, l->count, t);
     unsigned low = zbtSearchScore(l, 0, t->score, t->ties == ZBT_TIES_LEFT, width);
-    if (t->ties != ZBT_TIES_BY_MEMBER || low == l->count || zbtScoreAt(l, low) != t->score) return low;
+    if (t->ties != ZBT_TIES_BY_MEMBER || low == l->count || zbtValueAt(l, low) != t->score) return low;
     unsigned next = low + 1; /* mostly there is no other such score */
-    if (next == l->count || zbtScoreAt(l, next) != t->score)
-        return low + (unsigned)zbtMemberIsLeft(zbtMemberIn(l, zbtSlot(l, low)), t);
+    if (next == l->count || zbtValueAt(l, next) != t->score)
+        return low + (unsigned)zbtTieIsLeft(l, zbtSlot(l, low), t);
     return zbtSearchMember(l, low, zbtSearchScore(l, next, t->score, true, width), t);
 }
 
@@ -92,7 +92,8 @@ unsigned zbtLeafSearch(const struct zbtLeaf *l, const struct zbtTarget *t) {
     case 5: return zbtSearchWidth(l, t, 5);
     case 6: return zbtSearchWidth(l, t, 6);
     case 7: return zbtSearchWidth(l, t, 7);
-    default: return zbtSearchWidth(l, t, 8);
+    case 8: return zbtSearchWidth(l, t, 8);
+    default: return zbtSearchWidth(l, t, ZBT_WIDTH_EXACT);
     }
 }
 
@@ -104,7 +105,8 @@ unsigned zbtLeafSearchScore(const struct zbtLeaf *l, double x, bool past) {
     case 5: return zbtSearchScore(l, 0, x, past, 5);
     case 6: return zbtSearchScore(l, 0, x, past, 6);
     case 7: return zbtSearchScore(l, 0, x, past, 7);
-    default: return zbtSearchScore(l, 0, x, past, 8);
+    case 8: return zbtSearchScore(l, 0, x, past, 8);
+    default: return zbtSearchScore(l, 0, x, past, ZBT_WIDTH_EXACT);
     }
 }
 

@@ -82,20 +82,21 @@ static void freeUniverse(void) {
 /* ---- The model: members in order, and which are present ---- */
 
 struct zbtModelEntry {
-    double score;
+    struct zscore score;
     unsigned id;
 };
 static struct zbtModelEntry model[UNIVERSE];
 static size_t modelLen;
 static bool present[UNIVERSE];
-static double scoreOf[UNIVERSE];
+static struct zscore scoreOf[UNIVERSE];
 static zbtree *tree;
 
-static bool zbtreeTestIsBefore(const struct zbtModelEntry *e, double score, struct str member) {
-    return e->score != score ? e->score < score : strCmp(memberOf[e->id], member) < 0;
+static bool zbtreeTestIsBefore(const struct zbtModelEntry *e, struct zscore score, struct str member) {
+    int order = zscoreCompare(e->score, score);
+    return order ? order < 0 : strCmp(memberOf[e->id], member) < 0;
 }
 
-static size_t zbtreeTestModelPlace(double score, struct str member) {
+static size_t zbtreeTestModelPlace(struct zscore score, struct str member) {
     size_t low = 0, high = modelLen;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -107,7 +108,7 @@ static size_t zbtreeTestModelPlace(double score, struct str member) {
     return low;
 }
 
-static void zbtreeTestModelPut(unsigned id, double score) {
+static void zbtreeTestModelPut(unsigned id, struct zscore score) {
     size_t at = zbtreeTestModelPlace(score, memberOf[id]);
     memmove(&model[at + 1], &model[at], (modelLen - at) * sizeof *model);
     model[at] = (struct zbtModelEntry){score, id};
@@ -160,6 +161,15 @@ static double zbtreeTestRandomScore(void) {
     }
 }
 
+/* To the tree a rest is a number that decides between equal values, whatever the value is. In half of the
+ * epochs there is none. */
+static bool rests;
+
+static struct zscore zbtreeTestRestOn(double value) {
+    static const int some[] = {1, -1, 2, ZSCORE_REST_MAX, -ZSCORE_REST_MAX};
+    return (struct zscore){value, rests && randomBelow(2) ? some[randomBelow(5)] : 0};
+}
+
 static unsigned randomAbsent(void) {
     unsigned id;
     do id = (unsigned)randomBelow(UNIVERSE);
@@ -171,8 +181,8 @@ static unsigned randomAbsent(void) {
 
 static void zbtreeTestExpectAt(struct zbtPos p, size_t at) {
     assert_true(strEq(zbtMember(p), memberOf[model[at].id]));
-    assert_true(zbtScore(p) == model[at].score);
-    assert_true(signbit(zbtScore(p)) == signbit(model[at].score));
+    assert_int_equal(zscoreCompare(zbtScore(p), model[at].score), 0);
+    assert_true(signbit(zbtValue(p)) == signbit(model[at].score.value));
 }
 
 static struct zbtPos zbtreeTestFind(size_t at) {
@@ -187,7 +197,7 @@ static struct zbtPos zbtreeTestFind(size_t at) {
 static void zbtreeTestOpInsert(void) {
     if (modelLen >= UNIVERSE / 2) return;
     unsigned id = randomAbsent();
-    double score = zbtreeTestRandomScore();
+    struct zscore score = zbtreeTestRestOn(zbtreeTestRandomScore());
     assert_null(zbtFind(tree, memberOf[id], hashOf[id]).leaf);
     if (zbtreeTestModelPlace(score, memberOf[id]) == modelLen && randomBelow(2))
         tree = zbtAppend(tree, score, memberOf[id]);
@@ -215,11 +225,12 @@ static void zbtreeTestOpUpdate(void) {
     if (!modelLen) return;
     size_t at = randomBelow(modelLen);
     struct zbtModelEntry e = model[at];
-    switch (randomBelow(4)) {
-    case 0: e.score += 1; break;
-    case 1: e.score -= randomBelow(2) ? 1 : 1e-3; break;
-    case 2: e.score += (double)randomBelow(200) - 100; break;
-    default: e.score = zbtreeTestRandomScore();
+    switch (randomBelow(5)) {
+    case 0: e.score.value += 1; break;
+    case 1: e.score.value -= randomBelow(2) ? 1 : 1e-3; break;
+    case 2: e.score.value += (double)randomBelow(200) - 100; break;
+    case 3: e.score = zbtreeTestRestOn(e.score.value); break;
+    default: e.score = zbtreeTestRestOn(zbtreeTestRandomScore());
     }
     tree = zbtUpdate(tree, zbtreeTestFind(at), e.score, hashOf[e.id]);
     zbtreeTestModelTake(at, 1);
@@ -253,26 +264,35 @@ static void expectSought(bool found, struct zbtPos p, bool exists, size_t at, ui
     assert_int_equal(rank, at);
 }
 
-static double scoreNear(void) {
-    return modelLen && randomBelow(2) ? model[randomBelow(modelLen)].score : zbtreeTestRandomScore();
+static struct zscore scoreNear(void) {
+    struct zscore near = modelLen ? model[randomBelow(modelLen)].score : zscoreOf(0);
+    if (randomBelow(2)) return zbtreeTestRestOn(zbtreeTestRandomScore());
+    return randomBelow(2) ? near : zbtreeTestRestOn(near.value);
 }
 
 static void zbtreeTestOpScoreRange(void) {
-    struct zscoreRange r = {scoreNear(), scoreNear(), randomBelow(2), randomBelow(2)};
-    if (r.min > r.max && randomBelow(4)) {
-        double t = r.min;
-        r.min = r.max;
-        r.max = t;
+    struct zscore min = scoreNear(), max = scoreNear();
+    if (zscoreCompare(min, max) > 0 && randomBelow(4)) {
+        struct zscore t = min;
+        min = max;
+        max = t;
     }
+    struct zscoreRange r = {min.value,      max.value,         randomBelow(2),
+                            randomBelow(2), (int16_t)min.rest, (int16_t)max.rest};
     size_t from = 0, to = modelLen;
-    while (from < modelLen && (r.minex ? model[from].score <= r.min : model[from].score < r.min)) from++;
-    while (to > 0 && (r.maxex ? model[to - 1].score >= r.max : model[to - 1].score > r.max)) to--;
+    while (from < modelLen && zscoreCompare(model[from].score, min) < r.minex) from++;
+    while (to > 0 && zscoreCompare(model[to - 1].score, max) > -r.maxex) to--;
     struct zbtPos p = {0};
     uint64_t rank;
     bool found = zbtSeekScore(tree, &r, false, &p, &rank);
     expectSought(found, p, from < to, from, rank);
     found = zbtSeekScore(tree, &r, true, &p, &rank);
     expectSought(found, p, from < to, to - 1, rank);
+    if (from >= to) return;
+    bool last = randomBelow(2);
+    size_t at = from + randomBelow(to - from), end = last ? to - 1 : from;
+    p = zbtreeTestFind(at);
+    if (zbtSeekScoreFrom(&p, &r, last)) zbtreeTestExpectAt(p, end);
 }
 
 static struct zlexBound zbtreeTestRandomBound(void) {
@@ -295,8 +315,8 @@ static bool zbtreeTestBelowMax(struct str m, const struct zlexBound *b) {
 
 static void zbtreeTestOpLexRange(void) {
     struct zlexRange r = {zbtreeTestRandomBound(), zbtreeTestRandomBound()};
-    if (modelLen && model[0].score !=
-                        model[modelLen - 1].score) { /* the range has no meaning here, but must be harmless */
+    if (modelLen &&
+        zscoreCompare(model[0].score, model[modelLen - 1].score)) { /* the range has no meaning here, but must be harmless */
         struct zbtPos p;
         uint64_t rank;
         zbtSeekLex(tree, &r, randomBelow(2), &p, &rank);
@@ -325,12 +345,12 @@ static void opEraseRange(void) {
 
 static bool throughout[UNIVERSE], scanned[UNIVERSE];
 
-static void onScan(void *priv, struct str member, double score) {
+static void onScan(void *priv, struct str member, struct zscore score) {
     struct zbtPos p;
     (void)priv;
     p = zbtFind(tree, member, hashBytes(member.ptr, member.len));
     assert_non_null(p.leaf);
-    assert_true(zbtScore(p) == score);
+    assert_int_equal(zscoreCompare(zbtScore(p), score), 0);
     for (size_t at = zbtreeTestModelPlace(score, member); at < modelLen; at++) {
         if (!strEq(memberOf[model[at].id], member)) continue;
         scanned[model[at].id] = true;
@@ -362,7 +382,7 @@ static void opScan(size_t target) {
 
 static struct zbtWalk walk;
 static bool walking, wanted[UNIVERSE], passed[UNIVERSE];
-static double wantedScore[UNIVERSE];
+static struct zscore wantedScore[UNIVERSE];
 static unsigned walkRate, walksWhole, walksEnded; /* rate: steps in 256 changes */
 
 static unsigned zbtreeTestIdOf(struct str member) {
@@ -377,9 +397,10 @@ static void onPass(struct zbtWalk *w, const struct zbtLeaf *l) {
     for (unsigned i = 0; i < l->count; i++) {
         struct zbtPos p = {(struct zbtLeaf *)l, i};
         unsigned id = zbtreeTestIdOf(zbtMember(p));
-        double score = zbtScore(p);
+        struct zscore score = zbtScore(p);
         assert_true(wanted[id] && !passed[id]);
-        assert_memory_equal(&score, &wantedScore[id], sizeof score);
+        assert_memory_equal(&score.value, &wantedScore[id].value, sizeof score.value);
+        assert_int_equal(score.rest, wantedScore[id].rest);
         passed[id] = true;
     }
 }
@@ -487,6 +508,7 @@ static void zbtreeTestRunModel(long ops) {
         if (i % 20000 == 0) {
             target = targets[randomBelow(sizeof targets / sizeof *targets)];
             kind = randomBelow(SCORE_KINDS);
+            rests = randomBelow(2);
             tide = 0;
             if (randomBelow(2) && kind != ANYTHING) zbtreeTestClearBoth();
         }
@@ -622,16 +644,16 @@ static unsigned zbtreeTestWidthFor(const double *scores, unsigned n) {
     zbtree *t = zbtCreate(0);
     for (unsigned i = 0; i < n; i++) {
         struct str member = strN(text, (size_t)sprintf(text, "%u", i));
-        t = zbtInsert(t, scores[i], member, hashBytes(member.ptr, member.len));
+        t = zbtInsert(t, zscoreOf(scores[i]), member, hashBytes(member.ptr, member.len));
     }
     zbtVerify(t);
     unsigned width = t->first->width;
     for (unsigned i = 0; i < n; i++) {
         struct str member = strN(text, (size_t)sprintf(text, "%u", i));
-        double score = zbtScore(zbtFind(t, member, hashBytes(member.ptr, member.len)));
+        double score = zbtValue(zbtFind(t, member, hashBytes(member.ptr, member.len)));
         assert_memory_equal(&score, &scores[i], sizeof score);
         for (unsigned past = 0; past < 2; past++) { /* the first slot from there on, by a naive search */
-            struct zscoreRange r = {scores[i], INFINITY, past, false};
+            struct zscoreRange r = {.min = scores[i], .max = INFINITY, .minex = past};
             uint64_t rank = 0, left = 0;
             struct zbtPos p;
             for (unsigned k = 0; k < n; k++)
@@ -675,7 +697,7 @@ static void zbtreeTestQueue(void **state) {
         tree = zbtCreate(0);
         for (int i = 0; i < UNIVERSE; i++) {
             unsigned id = (unsigned)i;
-            tree = zbtInsert(tree, up ? i : -i, memberOf[id], hashOf[id]);
+            tree = zbtInsert(tree, zscoreOf(up ? i : -i), memberOf[id], hashOf[id]);
             if (i >= 5000) {
                 assert_true(zbtAtRank(tree, back ? zbtLength(tree) - 1 : 0, &p));
                 struct str member = zbtMember(p);
@@ -722,9 +744,9 @@ static uint32_t longestChain(const zbtree *t) {
 static unsigned order[UNIVERSE];
 static size_t ordered;
 
-static void onOrder(void *priv, struct str member, double score) {
+static void onOrder(void *priv, struct str member, struct zscore score) {
     (void)priv, (void)member;
-    order[ordered++] = (unsigned)score; /* scores are ids in this test */
+    order[ordered++] = (unsigned)score.value; /* scores are ids in this test */
 }
 
 static void eraseId(zbtree **t, unsigned id) {
@@ -737,14 +759,14 @@ static void eraseId(zbtree **t, unsigned id) {
 static void testScanOrder(void **state) {
     (void)state;
     zbtree *from = zbtCreate(0), *to = zbtCreate(0);
-    for (unsigned id = 0; id < UNIVERSE; id++) from = zbtInsert(from, id, memberOf[id], hashOf[id]);
+    for (unsigned id = 0; id < UNIVERSE; id++) from = zbtInsert(from, zscoreOf(id), memberOf[id], hashOf[id]);
     ordered = 0;
     uint64_t cursor = 0;
     do cursor = zbtScan(from, cursor, onOrder, NULL);
     while (cursor && ordered < UNIVERSE);
     assert_int_equal(ordered, UNIVERSE);
     for (size_t i = 0; i < UNIVERSE; i++) {
-        to = zbtInsert(to, order[i], memberOf[order[i]], hashOf[order[i]]);
+        to = zbtInsert(to, zscoreOf(order[i]), memberOf[order[i]], hashOf[order[i]]);
         if (i % 500 == 0) assert_in_range(longestChain(to), 0, CHAIN_BOUND);
     }
     for (size_t i = 0; i < UNIVERSE; i++) {
@@ -768,7 +790,7 @@ static void testScanAcrossMaps(void **state) {
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         zbtree *t = zbtCreate(0);
-        for (unsigned id = 0; id < UNIVERSE; id++) t = zbtInsert(t, id, memberOf[id], hashOf[id]);
+        for (unsigned id = 0; id < UNIVERSE; id++) t = zbtInsert(t, zscoreOf(id), memberOf[id], hashOf[id]);
         bool seen[UNIVERSE] = {false};
         uint64_t cursor = 0;
         for (ordered = 0; ordered < UNIVERSE / 2;) cursor = zbtScan(t, cursor, onOrder, NULL);
@@ -778,7 +800,7 @@ static void testScanAcrossMaps(void **state) {
         t = zbtEraseRange(t, 0, first);
         assert_int_equal(zbtLength(t), KEPT);
         for (unsigned id = 0; id < UNIVERSE; id++)
-            if (id < first || id >= first + KEPT) t = zbtInsert(t, id, memberOf[id], hashOf[id]);
+            if (id < first || id >= first + KEPT) t = zbtInsert(t, zscoreOf(id), memberOf[id], hashOf[id]);
         while (cursor) {
             ordered = 0;
             cursor = zbtScan(t, cursor, onOrder, NULL);
@@ -812,7 +834,7 @@ static double bytesPerMember(size_t n, const size_t *order, double unit) {
     for (size_t i = 0; i < n; i++) {
         size_t k = order ? order[i] : i;
         struct str member = zbtreeTestMemberName(buf, k);
-        t = zbtInsert(t, (double)k * unit, member, hashBytes(member.ptr, member.len));
+        t = zbtInsert(t, zscoreOf((double)k * unit), member, hashBytes(member.ptr, member.len));
     }
     size_t used = zmallocUsedMemory() - before, told = zbtMemory(t, 0);
     assert_in_range(told, used - used / 50, used + used / 50);
@@ -868,10 +890,10 @@ static void findAll(void) {
             struct str member = zbtreeTestMemberName(text, k);
             struct zbtPos p = zbtFind(t, member, hashBytes(member.ptr, member.len));
             assert_int_equal(p.leaf != NULL, k < n);
-            if (k < n) assert_true(zbtScore(p) == k);
+            if (k < n) assert_true(zbtValue(p) == k);
         }
         struct str member = zbtreeTestMemberName(text, n);
-        t = zbtInsert(t, n, member, hashBytes(member.ptr, member.len));
+        t = zbtInsert(t, zscoreOf(n), member, hashBytes(member.ptr, member.len));
     }
     zbtFree(t);
 }
@@ -884,11 +906,12 @@ static void seekAndClimb(void) {
     zbtree *t = zbtCreate(0);
     for (unsigned n = 0; n < MANY; n++) {
         struct str member = zbtreeTestMemberName(text, n);
-        t = zbtInsert(t, (n * 7919u % MANY) / 3, member, hashBytes(member.ptr, member.len));
+        t = zbtInsert(t, zscoreOf((n * 7919u % MANY) / 3), member, hashBytes(member.ptr, member.len));
     }
     for (unsigned x = 0; x < MANY / 3; x++) {
         for (unsigned open = 0; open < 2; open++) {
-            struct zscoreRange from = {x, INFINITY, open, false}, to = {-INFINITY, x, false, open};
+            struct zscoreRange from = {.min = x, .max = INFINITY, .minex = open},
+                               to = {.min = -INFINITY, .max = x, .maxex = open};
             struct zbtPos p;
             uint64_t rank, want = 3 * (x + open);
             assert_int_equal(zbtSeekScore(t, &from, false, &p, &rank), want < MANY);
@@ -927,7 +950,7 @@ static void testPolicy(void **state) {
         for (unsigned n = 0; n < 40000; n++) {
             struct str member = zbtreeTestMemberName(text, n);
             if (n == 3000) hashtableSetResizePolicy((enum hashtableResizePolicy)policy);
-            t = zbtInsert(t, n * 7919u % 40000, member, hashBytes(member.ptr, member.len));
+            t = zbtInsert(t, zscoreOf(n * 7919u % 40000), member, hashBytes(member.ptr, member.len));
             if (n > 3000 && !isRehashing(t) && fillOf(t) > fullest) fullest = fillOf(t);
             if (n % 4000 == 0) zbtVerify(t);
         }
@@ -1004,10 +1027,10 @@ static void testUpperHalves(void **state) {
     zbtree *t = zbtCreate(0);
     for (unsigned n = 0; n < MANY; n++) {
         struct str member = zbtreeTestMemberName(text, n);
-        CLEAN_AFTER(t = zbtInsert(t, n / 3, member, hashBytes(member.ptr, member.len)));
+        CLEAN_AFTER(t = zbtInsert(t, zscoreOf(n / 3), member, hashBytes(member.ptr, member.len)));
     }
     struct str member = zbtreeTestMemberName(text, MANY / 2);
-    struct zscoreRange range = {MANY / 6, INFINITY, false, false};
+    struct zscoreRange range = {.min = MANY / 6, .max = INFINITY};
     struct zbtPos p;
     uint64_t rank;
     CLEAN_AFTER(zbtFind(t, member, hashBytes(member.ptr, member.len)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zskiplist.c - ordered index of a sorted set; the contract and the idea are in zskiplist.h.
  *
- *     zskiplist   | length | tail | height: 8, adjust: 56 | tower |
+ *     zskiplist   | length | tail | height: 7, rests: 1, adjust: 56 | tower |
  *
  *     node        | score | length: 12, height - 1: 4, backward: 48 | tower | member bytes (no NUL) |
  *        offset   0       8                                         16      22 + 11 * (height - 1)
@@ -15,7 +15,8 @@
  * 5, and neither is aligned: they are read as a part of 8 bytes, which are all within the node.
  *
  * Three out of four nodes have height 1, and take 22 bytes besides the member: score, links and most of the
- * member share a cache line. A member of LONG_MEMBER bytes or more has its length in the 8 bytes before it.
+ * member share a cache line. A member of LONG_MEMBER bytes or more, and one whose score has had a rest, has
+ * 8 bytes before it: | length: 48, rest: 16 |. `rests` says that there may be such a rest.
  *
  * The span of a level whose forward is NULL is the number of nodes after this one, minus the list's
  * `adjust`. Appending a node would increase all such spans; it increments `adjust` instead, and removing
@@ -125,10 +126,11 @@ static inline int zslNodeHeight(const zskiplistNode *n) {
     return zslHeightIn(n->word);
 }
 
-/* ---- The word of the list: height in the low byte, `adjust` above it ---- */
+/* ---- The word of the list: height and flag in the low byte, `adjust` above it ---- */
 
 #define ADJUST_SHIFT 8
-#define HEIGHT_MASK  ((1u << ADJUST_SHIFT) - 1)
+#define RESTS_FLAG   (1u << (ADJUST_SHIFT - 1))
+#define HEIGHT_MASK  (RESTS_FLAG - 1)
 
 static inline int zslListHeight(const zskiplist *zsl) {
     return (int)(zsl->word & HEIGHT_MASK);
@@ -158,38 +160,78 @@ static inline size_t zslTowerSize(int height) {
     return (size_t)height * ZSKIPLIST_LEVEL_BYTES - ZSKIPLIST_SPAN_BYTES;
 }
 
-/* The thread of a snapshot may read a node whose backward pointer changes at this moment (table_parts.h). */
-static inline struct str zslMemberOf(const zskiplistNode *n) {
-    uint64_t word = __atomic_load_n(&n->word, __ATOMIC_RELAXED), length = word >> LENGTH_SHIFT;
-    const char *bytes = (const char *)n->tower + zslTowerSize(zslHeightIn(word));
-    if (__builtin_expect(length != LONG_MEMBER, 1)) return strN(bytes, length);
-    memcpy(&length, bytes, sizeof length);
-    return strN(bytes + sizeof length, length);
+/* The 8 bytes before a member whose length does not fit the word, or whose score has had a rest. */
+#define REST_SHIFT 48
+_Static_assert(ZSCORE_REST_MAX <= INT16_MAX, "a rest fits 16 bits");
+
+static inline uint64_t zslExtraOf(uint64_t length, int rest) {
+    return length | (uint64_t)(uint16_t)rest << REST_SHIFT;
 }
 
-static size_t zslNodeSize(int height, size_t length) {
-    size_t size = sizeof(zskiplistNode) + zslTowerSize(height) + length +
-                  (length >= LONG_MEMBER ? sizeof(uint64_t) : 0);
+static inline bool zslHasExtra(uint64_t word) {
+    return __builtin_expect(word >> LENGTH_SHIFT == LONG_MEMBER, 0);
+}
+
+static inline char *zslBytesOf(const zskiplistNode *n, uint64_t word) {
+    return (char *)n->tower + zslTowerSize(zslHeightIn(word));
+}
+
+/* The thread of a snapshot may read a node whose backward pointer changes at this moment (table_parts.h). */
+static inline uint64_t zslWordOf(const zskiplistNode *n) {
+    return __atomic_load_n(&n->word, __ATOMIC_RELAXED);
+}
+
+static inline struct str zslMemberOf(const zskiplistNode *n) {
+    uint64_t word = zslWordOf(n), length = word >> LENGTH_SHIFT;
+    const char *bytes = zslBytesOf(n, word);
+    if (!zslHasExtra(word)) return strN(bytes, length);
+    memcpy(&length, bytes, sizeof length);
+    return strN(bytes + sizeof length, length & ((1ull << REST_SHIFT) - 1));
+}
+
+static inline int zslRestOf(const zskiplistNode *n) {
+    uint64_t word = zslWordOf(n), extra;
+    if (!zslHasExtra(word)) return 0;
+    memcpy(&extra, zslBytesOf(n, word), sizeof extra);
+    return (int16_t)(extra >> REST_SHIFT);
+}
+
+static inline struct zscore zslScoreOf(const zskiplistNode *n) {
+    return (struct zscore){n->score, zslRestOf(n)};
+}
+
+/* The node must have the extra bytes if the score has a rest. */
+static inline void zslSetScore(zskiplistNode *n, struct zscore score) {
+    n->score = score.value;
+    if (!zslHasExtra(n->word)) return;
+    uint64_t extra = zslExtraOf(zslMemberOf(n).len, score.rest);
+    memcpy(zslBytesOf(n, n->word), &extra, sizeof extra);
+}
+
+static size_t zslNodeSize(int height, size_t length, bool extra) {
+    size_t size = sizeof(zskiplistNode) + zslTowerSize(height) + length + (extra ? sizeof(uint64_t) : 0);
     return size < NODE_MIN ? NODE_MIN : size;
 }
 
-static zskiplistNode *zslNodeNew(int height, double score, struct str member) {
+static zskiplistNode *zslNodeNew(int height, struct zscore score, struct str member) {
     uint64_t length = member.len, above = (uint64_t)height - 1;
-    zskiplistNode *n = zmalloc(zslNodeSize(height, length));
+    bool has_extra = length >= LONG_MEMBER || score.rest;
+    zskiplistNode *n = zmalloc(zslNodeSize(height, length, has_extra));
     char *bytes = (char *)n->tower + zslTowerSize(height);
-    if (length >= LONG_MEMBER) {
-        memcpy(bytes, &length, sizeof length);
-        bytes += sizeof length;
+    if (has_extra) {
+        uint64_t extra = zslExtraOf(length, score.rest);
+        memcpy(bytes, &extra, sizeof extra);
+        bytes += sizeof extra;
         length = LONG_MEMBER;
     }
-    n->score = score;
+    n->score = score.value;
     n->word = length << LENGTH_SHIFT | above << POINTER_BITS;
     if (member.len) memcpy(bytes, member.ptr, member.len);
     return n;
 }
 
 static void zslNodeFree(zskiplistNode *n) {
-    zfreeSized(n, zslNodeSize(zslNodeHeight(n), zslMemberOf(n).len));
+    zfreeSized(n, zslNodeSize(zslNodeHeight(n), zslMemberOf(n).len, zslHasExtra(n->word)));
 }
 
 /* Returns the node of a tower; NULL for the header. */
@@ -208,19 +250,28 @@ struct zslPath {
 
 /* The key of a search; the list is ordered by score, then member. */
 struct zslKey {
-    double score;
+    struct zscore score;
     struct str member;
 };
 static inline bool zslIsBeforeKey(const zskiplistNode *n, const void *key) {
     const struct zslKey *k = key;
-    if (n->score != k->score) return n->score < k->score;
+    if (n->score != k->score.value) return n->score < k->score.value;
+    int rest = zslRestOf(n);
+    if (__builtin_expect(rest != k->score.rest, 0)) return rest < k->score.rest;
     return strCmp(zslMemberOf(n), k->member) < 0;
 }
+/* The rest of a node is read only where it matters. */
+static inline bool zslIsGteMin(const zskiplistNode *n, const struct zscoreRange *r) {
+    return n->score != r->min ? n->score > r->min : zslRestOf(n) >= r->minrest + r->minex;
+}
+static inline bool zslIsLteMax(const zskiplistNode *n, const struct zscoreRange *r) {
+    return n->score != r->max ? n->score < r->max : zslRestOf(n) <= r->maxrest - r->maxex;
+}
 static inline bool zslIsBelowScoreMin(const zskiplistNode *n, const void *r) {
-    return !zscoreGteMin(n->score, r);
+    return !zslIsGteMin(n, r);
 }
 static inline bool zslIsWithinScoreMax(const zskiplistNode *n, const void *r) {
-    return zscoreLteMax(n->score, r);
+    return zslIsLteMax(n, r);
 }
 static inline bool zslIsBelowLexMin(const zskiplistNode *n, const void *r) {
     return !zlexGteMin(zslMemberOf(n), r);
@@ -392,7 +443,7 @@ static void zslLinkAtHead(zskiplist *zsl, zskiplistNode *n) {
 /* Links a node by its score and member. The tail is compared first, which costs a load that does not
  * delay the search. */
 static void zslLinkNode(zskiplist *zsl, zskiplistNode *n) {
-    struct zslKey key = {n->score, zslMemberOf(n)};
+    struct zslKey key = {zslScoreOf(n), zslMemberOf(n)};
     struct zslPath path;
     if (!zsl->tail || zslIsBeforeKey(zsl->tail, &key)) {
         zslLinkAtTail(zsl, n);
@@ -449,7 +500,7 @@ static void zslFindPathTo(zskiplist *zsl, const zskiplistNode *n, struct zslPath
         zslBeginPath(zsl, path);
         return;
     }
-    struct zslKey key = {n->score, zslMemberOf(n)};
+    struct zslKey key = {zslScoreOf(n), zslMemberOf(n)};
     zslFindPathByKey(zsl, &key, path);
     serverAssert(zslForward(path->tower[0], 0) == n);
 }
@@ -471,7 +522,7 @@ static void zslMoveRight(zskiplist *zsl, zskiplistNode *n, const struct zslKey *
     bool last = zslIsBeforeKey(zsl->tail, key);
     zslFindPathTo(zsl, n, &path);
     zslUnlinkRun(zsl, &path, 1, NULL, NULL);
-    n->score = key->score;
+    zslSetScore(n, key->score);
     if (last) {
         zslLinkAtTail(zsl, n);
     } else {
@@ -484,7 +535,7 @@ static void zslMoveRight(zskiplist *zsl, zskiplistNode *n, const struct zslKey *
  * when n is unlinked behind it. */
 static void zslMoveLeft(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key) {
     struct zslPath path, behind;
-    struct zslKey old = {n->score, key->member};
+    struct zslKey old = {zslScoreOf(n), key->member};
     int height = zslListHeight(zsl);
     zslFindPathByKey(zsl, key, &path);
     memcpy(behind.tower, path.tower, (size_t)height * sizeof *path.tower);
@@ -492,7 +543,7 @@ static void zslMoveLeft(zskiplist *zsl, zskiplistNode *n, const struct zslKey *k
     zslAdvancePath(&old, &behind, height);
     serverAssert(zslForward(behind.tower[0], 0) == n);
     zslUnlinkRun(zsl, &behind, 1, NULL, NULL);
-    n->score = key->score;
+    zslSetScore(n, key->score);
     zslLinkAtPath(zsl, n, &path);
 }
 
@@ -540,7 +591,7 @@ zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRan
     uint64_t pos;
     if (zscoreRangeEmpty(r)) return NULL;
     zskiplistNode *n = zslFirstNotLeft(zsl, zslIsBelowScoreMin, r, &pos);
-    if (!n || !zscoreLteMax(n->score, r)) return NULL;
+    if (!n || !zslIsLteMax(n, r)) return NULL;
     if (rank) *rank = pos;
     return n;
 }
@@ -549,7 +600,7 @@ zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRang
     uint64_t pos;
     if (zscoreRangeEmpty(r)) return NULL;
     zskiplistNode *n = zslLastLeft(zsl, zslIsWithinScoreMax, r, &pos);
-    if (!n || !zscoreGteMin(n->score, r)) return NULL;
+    if (!n || !zslIsGteMin(n, r)) return NULL;
     if (rank) *rank = pos - 1;
     return n;
 }
@@ -576,9 +627,9 @@ uint64_t zslCountInScoreRange(const zskiplistNode **n, const struct zscoreRange 
     const zskiplistNode *at = *n;
     uint64_t count = 0;
     if (back) {
-        for (; at && count < max && zscoreGteMin(at->score, r); count++) at = zslBackwardOf(at);
+        for (; at && count < max && zslIsGteMin(at, r); count++) at = zslBackwardOf(at);
     } else {
-        for (; at && count < max && zscoreLteMax(at->score, r); count++) at = zslNextOf(at);
+        for (; at && count < max && zslIsLteMax(at, r); count++) at = zslNextOf(at);
     }
     *n = at;
     return count;
@@ -614,12 +665,16 @@ int zslGetHeight(const zskiplist *zsl) {
     return zslListHeight(zsl);
 }
 
+bool zslHasRests(const zskiplist *zsl) {
+    return zsl->word & RESTS_FLAG;
+}
+
 zskiplistNode *zslGetFirst(const zskiplist *zsl) {
     return zslForward(zsl->header, 0);
 }
 
-double zslGetNodeScore(const zskiplistNode *n) {
-    return n->score;
+struct zscore zslGetNodeScore(const zskiplistNode *n) {
+    return zslScoreOf(n);
 }
 
 struct str zslGetNodeElement(const zskiplistNode *n) {
@@ -733,31 +788,38 @@ zskiplistNode *zslFetchPlace(const struct zslFetch *f) {
 
 /* ---- Change ---- */
 
-zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member) {
-    serverAssert(score == score); /* not NaN */
+static inline void zslNoteRest(zskiplist *zsl, int rest) {
+    if (__builtin_expect(rest != 0, 0)) zsl->word |= RESTS_FLAG;
+}
+
+zskiplistNode *zslInsert(zskiplist *zsl, struct zscore score, struct str member) {
+    serverAssert(score.value == score.value); /* not NaN */
     zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
+    zslNoteRest(zsl, score.rest);
     zslLinkNode(zsl, n);
     return n;
 }
 
-zskiplistNode *zslNewNode(double score, struct str member) {
+zskiplistNode *zslNewNode(struct zscore score, struct str member) {
     return zslNodeNew(zslRandomHeight(), score, member);
 }
 
 void zslAppendNode(zskiplist *zsl, zskiplistNode *n) {
-    debugAssert(!zsl->tail || zslIsBeforeKey(zsl->tail, &(struct zslKey){n->score, zslMemberOf(n)}));
+    debugAssert(!zsl->tail || zslIsBeforeKey(zsl->tail, &(struct zslKey){zslScoreOf(n), zslMemberOf(n)}));
+    zslNoteRest(zsl, zslRestOf(n));
     zslLinkAtTail(zsl, n);
 }
 
-zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
+zskiplistNode *zslAppend(zskiplist *zsl, struct zscore score, struct str member) {
     zskiplistNode *n = zslNewNode(score, member);
     zslAppendNode(zsl, n);
     return n;
 }
 
-zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member) {
+zskiplistNode *zslPrepend(zskiplist *zsl, struct zscore score, struct str member) {
     zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
     debugAssert(!zsl->tail || !zslIsBeforeKey(zslForward(zsl->header, 0), &(struct zslKey){score, member}));
+    zslNoteRest(zsl, score.rest);
     zslLinkAtHead(zsl, n);
     return n;
 }
@@ -767,16 +829,32 @@ void zslDelete(zskiplist *zsl, zskiplistNode *n) {
     zslNodeFree(n);
 }
 
-void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
-    serverAssert(score == score); /* not NaN */
+/* Replaces the node by one that has space for a rest. */
+static __attribute__((noinline)) zskiplistNode *zslMakeRoomForRest(zskiplist *zsl, zskiplistNode *n,
+                                                                   struct zscore score) {
+    zskiplistNode *now = zslNodeNew(zslNodeHeight(n), score, zslMemberOf(n));
+    zslDelete(zsl, n);
+    zslNoteRest(zsl, score.rest);
+    zslLinkNode(zsl, now);
+    return now;
+}
+
+zskiplistNode *zslUpdateScore(zskiplist *zsl, zskiplistNode *n, struct zscore score) {
+    serverAssert(score.value == score.value); /* not NaN */
+    if (__builtin_expect(score.rest != 0, 0)) {
+        if (!zslHasExtra(n->word)) return zslMakeRoomForRest(zsl, n, score);
+        zslNoteRest(zsl, score.rest);
+    }
     struct zslKey key = {score, zslMemberOf(n)};
     const zskiplistNode *next = zslNextOf(n), *before = zslBackwardOf(n);
-    if (score >= n->score && next && zslIsBeforeKey(next, &key))
+    int direction = zscoreCompare(score, zslScoreOf(n));
+    if (direction >= 0 && next && zslIsBeforeKey(next, &key))
         zslMoveRight(zsl, n, &key);
-    else if (score < n->score && before && !zslIsBeforeKey(before, &key))
+    else if (direction < 0 && before && !zslIsBeforeKey(before, &key))
         zslMoveLeft(zsl, n, &key);
     else
-        n->score = score;
+        zslSetScore(n, score);
+    return n;
 }
 
 /* ---- Ranks ---- */
@@ -871,12 +949,13 @@ static void zslVerifyNode(const zskiplist *zsl, const zskiplistNode *n, const zs
     serverAssert(zslNodeHeight(n) <= zslListHeight(zsl));
     serverAssert(zslBackwardOf(n) == prev);
     serverAssert(n->score == n->score);
-    serverAssert((n->word >> LENGTH_SHIFT == LONG_MEMBER) == (member.len >= LONG_MEMBER));
-    size_t size = zslNodeSize(zslNodeHeight(n), member.len),
+    serverAssert(zslHasExtra(n->word) || member.len < LONG_MEMBER);
+    serverAssert(!zslRestOf(n) || zslHasRests(zsl));
+    size_t size = zslNodeSize(zslNodeHeight(n), member.len, zslHasExtra(n->word)),
            used = (size_t)(member.ptr + member.len - (const char *)n);
     serverAssert(used == size || (used < size && size == NODE_MIN));
     serverAssert(zmallocSize(n) >= size);
-    if (prev) serverAssert(zslIsBeforeKey(prev, &(struct zslKey){n->score, member}));
+    if (prev) serverAssert(zslIsBeforeKey(prev, &(struct zslKey){zslScoreOf(n), member}));
 }
 
 void zslVerify(const zskiplist *zsl) {

@@ -11,7 +11,10 @@
  * from a node forward along the highest level reached, adding spans, up to the end, without comparisons.
  *
  * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique: the
- * caller checks that with the member index. Other modules use only these functions. */
+ * caller checks that with the member index. Other modules use only these functions.
+ *
+ * A score with a rest (zscore.h) makes its node 8 bytes longer; all other nodes are as they would be without
+ * such scores, and the rest is looked at only where two scores have the same value. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "ds/zscore.h"
 
 #define ZSKIPLIST_MAXLEVEL 16 /* enough for 4^16 elements at P = 1/4 */
 
@@ -32,7 +36,7 @@ typedef uint8_t zslTower; /* the first byte of a tower: its forward pointer of l
 struct zskiplist { /* embedded in struct zset beside the member index */
     uint64_t length;
     zskiplistNode *tail;
-    uint64_t word; /* height, and a number for appending: see zskiplist.c */
+    uint64_t word; /* height, a flag, and a number for appending: see zskiplist.c */
     zslTower header[ZSKIPLIST_TOWER_BYTES];
 };
 typedef struct zskiplist zskiplist;
@@ -40,14 +44,15 @@ typedef struct zskiplist zskiplist;
 /* An element to make a set of. The member is a view. */
 struct zsetItem {
     struct str member;
-    double score;
+    struct zscore score;
 };
 
 /* Ranges: the score range [min, max], each end open or closed; the lexicographic range over members, which
  * presumes equal scores. */
 struct zscoreRange {
     double min, max;
-    bool minex, maxex; /* whether min, max itself is excluded */
+    bool minex, maxex;         /* whether min, max itself is excluded */
+    int16_t minrest, maxrest; /* of min and max (zscore.h) */
 };
 struct zlexBound {
     enum { ZLEX_MIN, ZLEX_VALUE, ZLEX_MAX } kind; /* "-", a value, "+" */
@@ -57,14 +62,15 @@ struct zlexBound {
 struct zlexRange {
     struct zlexBound min, max;
 };
-static inline bool zscoreGteMin(double score, const struct zscoreRange *r) {
-    return r->minex ? score > r->min : score >= r->min;
+static inline bool zscoreGteMin(struct zscore s, const struct zscoreRange *r) {
+    return s.value != r->min ? s.value > r->min : s.rest >= r->minrest + r->minex;
 }
-static inline bool zscoreLteMax(double score, const struct zscoreRange *r) {
-    return r->maxex ? score < r->max : score <= r->max;
+static inline bool zscoreLteMax(struct zscore s, const struct zscoreRange *r) {
+    return s.value != r->max ? s.value < r->max : s.rest <= r->maxrest - r->maxex;
 }
 static inline bool zscoreRangeEmpty(const struct zscoreRange *r) {
-    return r->min > r->max || (r->min == r->max && (r->minex || r->maxex));
+    if (r->min != r->max) return r->min > r->max;
+    return r->minrest + r->minex > r->maxrest - r->maxex;
 }
 bool zlexGteMin(struct str member, const struct zlexRange *r);
 bool zlexLteMax(struct str member, const struct zlexRange *r);
@@ -78,8 +84,9 @@ void zslClear(zskiplist *zsl);
 uint64_t zslGetLength(const zskiplist *zsl);
 zskiplistNode *zslGetTail(const zskiplist *zsl);
 int zslGetHeight(const zskiplist *zsl);
+bool zslHasRests(const zskiplist *zsl); /* whether it has had a score with a rest since zslInit */
 zskiplistNode *zslGetFirst(const zskiplist *zsl);
-double zslGetNodeScore(const zskiplistNode *n);
+struct zscore zslGetNodeScore(const zskiplistNode *n);
 struct str zslGetNodeElement(const zskiplistNode *n);
 int zslGetNodeHeight(const zskiplistNode *n);
 zskiplistNode *zslGetNext(const zskiplistNode *n);
@@ -113,17 +120,17 @@ bool zslFetchStep(struct zslFetch *f);
 zskiplistNode *zslFetchPlace(const struct zslFetch *f);
 
 /* Change. O(log n) expected. */
-zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member);
+zskiplistNode *zslInsert(zskiplist *zsl, struct zscore score, struct str member);
 /* The element must sort after the tail (O(1) amortized), or before the first element. */
-zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member);
-zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member);
+zskiplistNode *zslAppend(zskiplist *zsl, struct zscore score, struct str member);
+zskiplistNode *zslPrepend(zskiplist *zsl, struct zscore score, struct str member);
 /* Makes a node that is in no list, and puts such a node into a list, where it must sort after the tail. */
-zskiplistNode *zslNewNode(double score, struct str member);
+zskiplistNode *zslNewNode(struct zscore score, struct str member);
 void zslAppendNode(zskiplist *zsl, zskiplistNode *n);
 void zslDelete(zskiplist *zsl, zskiplistNode *n); /* unlinks and frees the node */
-/* Sets a new score; the node stays in place if the order allows, else it is unlinked and linked again at
- * the same address. */
-void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score);
+/* Sets a new score; the node stays in place if the order allows, else it is unlinked and linked again. Returns
+ * the node: it has another address after its first score with a rest, and else the same. */
+zskiplistNode *zslUpdateScore(zskiplist *zsl, zskiplistNode *n, struct zscore score);
 
 /* Ranks count from 0. zslGetRank climbs in O(log n). zslGetByRank returns NULL for rank >= length. */
 uint64_t zslGetRank(const zskiplist *zsl, const zskiplistNode *n);

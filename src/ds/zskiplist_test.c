@@ -24,7 +24,7 @@
 #define MEMBER_MAX 4200 /* from 4095 bytes on, the length is stored separately */
 
 struct zslModelEntry {
-    double score;
+    struct zscore score;
     struct str member; /* owned */
     zskiplistNode *node;
 };
@@ -32,13 +32,12 @@ static struct zslModelEntry model[MODEL_MAX];
 static size_t modelLen;
 static zskiplist list;
 
-static int entryCmp(double sa, struct str a, double sb, struct str b) {
-    if (sa < sb) return -1;
-    if (sa > sb) return 1;
-    return strCmp(a, b);
+static int entryCmp(struct zscore sa, struct str a, struct zscore sb, struct str b) {
+    int order = zscoreCompare(sa, sb);
+    return order ? order : strCmp(a, b);
 }
 
-static size_t zskiplistTestModelPlace(double score, struct str member) {
+static size_t zskiplistTestModelPlace(struct zscore score, struct str member) {
     size_t i = 0;
     while (i < modelLen && entryCmp(model[i].score, model[i].member, score, member) < 0) i++;
     return i;
@@ -95,8 +94,17 @@ static size_t randomMember(char *buf) {
     }
 }
 
+/* To the list a rest is a number that decides between equal values, whatever the value is. In half of the
+ * epochs there is none. */
+static bool rests;
+
+static struct zscore zskiplistTestRestOn(double value) {
+    static const int some[] = {1, -1, 2, ZSCORE_REST_MAX, -ZSCORE_REST_MAX};
+    return (struct zscore){value, rests && randomBelow(2) ? some[randomBelow(5)] : 0};
+}
+
 static struct zslModelEntry randomEntry(char *buf) {
-    return (struct zslModelEntry){zskiplistTestRandomScore(), strN(buf, randomMember(buf)), NULL};
+    return (struct zslModelEntry){zskiplistTestRestOn(zskiplistTestRandomScore()), strN(buf, randomMember(buf)), NULL};
 }
 
 static struct str zskiplistTestOwnCopy(struct str s) {
@@ -121,7 +129,7 @@ static void opAppend(void) {
     struct zslModelEntry e = randomEntry(buf);
     if (modelLen == MODEL_MAX || zskiplistTestModelHas(e.member)) return;
     if (zskiplistTestModelPlace(e.score, e.member) != modelLen) {
-        e.score = model[modelLen - 1].score + 1;
+        e.score.value = model[modelLen - 1].score.value + 1;
         if (zskiplistTestModelPlace(e.score, e.member) != modelLen) return;
     }
     e.node = zslAppend(&list, e.score, e.member);
@@ -134,7 +142,7 @@ static void opPrepend(void) {
     struct zslModelEntry e = randomEntry(buf);
     if (modelLen == MODEL_MAX || zskiplistTestModelHas(e.member)) return;
     if (zskiplistTestModelPlace(e.score, e.member) != 0) {
-        e.score = model[0].score - 1;
+        e.score.value = model[0].score.value - 1;
         if (zskiplistTestModelPlace(e.score, e.member) != 0) return;
     }
     e.node = zslPrepend(&list, e.score, e.member);
@@ -154,13 +162,14 @@ static void zskiplistTestOpUpdate(void) {
     if (!modelLen) return;
     size_t at = randomBelow(modelLen);
     struct zslModelEntry e = model[at];
-    switch (randomBelow(3)) {
-    case 0: e.score += 1e-3; break; /* often stays in place */
-    case 1: e.score -= 1; break;
-    default: e.score = zskiplistTestRandomScore();
+    switch (randomBelow(4)) {
+    case 0: e.score.value += 1e-3; break; /* often stays in place */
+    case 1: e.score.value -= 1; break;
+    case 2: e.score = zskiplistTestRestOn(e.score.value); break;
+    default: e.score = zskiplistTestRestOn(zskiplistTestRandomScore());
     }
-    zslUpdateScore(&list, e.node, e.score);
-    assert_true(zslGetNodeScore(e.node) == e.score);
+    e.node = zslUpdateScore(&list, e.node, e.score);
+    assert_int_equal(zscoreCompare(zslGetNodeScore(e.node), e.score), 0);
     assert_true(strEq(zslGetNodeElement(e.node), e.member));
     zskiplistTestModelTake(at, 1, false);
     zskiplistTestModelPut(zskiplistTestModelPlace(e.score, e.member), e);
@@ -187,16 +196,18 @@ static void expectNode(zskiplistNode *got, uint64_t rank, bool exists, size_t at
 }
 
 static void zskiplistTestOpScoreRange(void) {
-    struct zscoreRange r = {zskiplistTestRandomScore(), zskiplistTestRandomScore(), randomBelow(2),
-                            randomBelow(2)};
-    if (r.min > r.max && randomBelow(4)) {
-        double t = r.min;
-        r.min = r.max;
-        r.max = t;
+    struct zscore min = zskiplistTestRestOn(zskiplistTestRandomScore()),
+                  max = zskiplistTestRestOn(randomBelow(8) ? zskiplistTestRandomScore() : min.value);
+    if (zscoreCompare(min, max) > 0 && randomBelow(4)) {
+        struct zscore t = min;
+        min = max;
+        max = t;
     }
+    struct zscoreRange r = {min.value,      max.value,         randomBelow(2),
+                            randomBelow(2), (int16_t)min.rest, (int16_t)max.rest};
     size_t from = 0, to = modelLen;
-    while (from < modelLen && (r.minex ? model[from].score <= r.min : model[from].score < r.min)) from++;
-    while (to > 0 && (r.maxex ? model[to - 1].score >= r.max : model[to - 1].score > r.max)) to--;
+    while (from < modelLen && zscoreCompare(model[from].score, min) < r.minex) from++;
+    while (to > 0 && zscoreCompare(model[to - 1].score, max) > -r.maxex) to--;
     if (zscoreRangeEmpty(&r)) assert_true(from >= to);
     uint64_t rank = 0;
     zskiplistNode *n = zslFirstInScoreRange(&list, &r, &rank);
@@ -277,7 +288,7 @@ static void zskiplistTestVerifyAll(void) {
     for (size_t i = 0; i < modelLen; i++, prev = n, n = zslGetNext(n)) {
         assert_ptr_equal(n, model[i].node);
         assert_ptr_equal(zslGetPrev(n), prev);
-        assert_true(zslGetNodeScore(n) == model[i].score);
+        assert_int_equal(zscoreCompare(zslGetNodeScore(n), model[i].score), 0);
         assert_true(strEq(zslGetNodeElement(n), model[i].member));
         assert_int_equal(zslGetRank(&list, n), i);
         assert_ptr_equal(zslGetByRank(&list, i), n);
@@ -320,6 +331,7 @@ static void zskiplistTestModel(void **state) {
     size_t target = 0;
     zslInit(&list);
     for (long i = 0; i < ops; i++) {
+        if (i % 5000 == 0) rests = randomBelow(2);
         if (i % 5000 == 0) target = targets[randomBelow(sizeof(targets) / sizeof(targets[0]))];
         zskiplistTestRandomStep(target);
         if (modelLen < 32 || randomBelow(modelLen) == 0) zskiplistTestVerifyAll();
@@ -327,6 +339,7 @@ static void zskiplistTestModel(void **state) {
     }
     zskiplistTestVerifyAll();
     zskiplistTestClearBoth();
+    rests = false;
 }
 
 /* All scores equal, some of them -0.0: the order is that of the members. */
@@ -337,7 +350,7 @@ static void testLex(void **state) {
     zslInit(&list);
     for (long i = 0; i < ops; i++) {
         if (randomBelow(4) == 0 && modelLen < 300) {
-            struct zslModelEntry e = {randomBelow(2) ? 0.0 : -0.0, strN(buf, randomMember(buf)), NULL};
+            struct zslModelEntry e = {zscoreOf(randomBelow(2) ? 0.0 : -0.0), strN(buf, randomMember(buf)), NULL};
             if (zskiplistTestModelHas(e.member)) continue;
             e.node = zslInsert(&list, e.score, e.member);
             e.member = zskiplistTestOwnCopy(e.member);
@@ -359,7 +372,7 @@ static void zskiplistTestQueue(void **state) {
     zslInit(&list);
     for (int i = 0; i < 20000; i++) {
         struct str member = strN(buf, (size_t)sprintf(buf, "%d", i));
-        zslAppend(&list, i, member);
+        zslAppend(&list, zscoreOf(i), member);
         if (i >= 100) zslDelete(&list, i % 3 ? zslGetFirst(&list) : zslGetTail(&list));
         if (i % 64 == 0) zslVerify(&list);
     }
@@ -368,8 +381,8 @@ static void zskiplistTestQueue(void **state) {
         zslVerify(&list);
     }
     assert_int_equal(zslGetHeight(&list), 1);
-    zslPrepend(&list, 1, STR(""));
-    zslInsert(&list, 2, STR(""));
+    zslPrepend(&list, zscoreOf(1), STR(""));
+    zslInsert(&list, zscoreOf(2), STR(""));
     zslVerify(&list);
     assert_int_equal(zslGetRank(&list, zslGetTail(&list)), 1);
     zslClear(&list);
@@ -382,7 +395,7 @@ static void testShape(void **state) {
     long ample = 0; /* glibc adds a remainder that is too small for a block */
     char buf[32];
     zslInit(&list);
-    for (int i = 0; i < 100000; i++) zslAppend(&list, i, strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
+    for (int i = 0; i < 100000; i++) zslAppend(&list, zscoreOf(i), strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
     for (zskiplistNode *n = zslGetFirst(&list); n; n = zslGetNext(n)) {
         byHeight[zslGetNodeHeight(n)]++;
         size_t bytes =
@@ -411,12 +424,12 @@ static void testLongMembers(void **state) {
     for (unsigned round = 0; round < 100; round++) { /* enough for nodes of most heights */
         size_t before = zmallocUsedMemory(), sum = 0;
         for (unsigned i = 0; i < LENGTHS; i++) {
-            nodes[i] = zslInsert(&list, (double)(i * 3 % LENGTHS), strN(bytes, lengths[i]));
+            nodes[i] = zslInsert(&list, zscoreOf((double)(i * 3 % LENGTHS)), strN(bytes, lengths[i]));
             sum += lengths[i];
         }
         assert_in_range(zmallocUsedMemory() - before, sum, sum + sum / 4 + 2000);
         for (unsigned i = 0; i < LENGTHS; i++) {
-            zslUpdateScore(&list, nodes[i], (double)(i * 5 % LENGTHS));
+            zslUpdateScore(&list, nodes[i], zscoreOf((double)(i * 5 % LENGTHS)));
             struct str member = zslGetNodeElement(nodes[i]);
             assert_int_equal(member.len, lengths[i]);
             assert_memory_equal(member.ptr, bytes, member.len);
@@ -438,8 +451,8 @@ static unsigned fetchOne(double score) {
     }
     assert_false(zslFetchStep(&f));
     const zskiplistNode *right = zslFetchPlace(&f), *left = right ? zslGetPrev(right) : zslGetTail(&list);
-    assert_true(!right || zslGetNodeScore(right) >= score);
-    assert_true(!left || zslGetNodeScore(left) < score);
+    assert_true(!right || zslGetNodeScore(right).value >= score);
+    assert_true(!left || zslGetNodeScore(left).value < score);
     return steps;
 }
 
@@ -451,8 +464,8 @@ static void zskiplistTestFetchTwo(double score, double other) {
     while (zslFetchStep(&f)) steps++;
     assert_false(zslFetchStep(&f));
     const zskiplistNode *right = zslFetchPlace(&f), *left = right ? zslGetPrev(right) : zslGetTail(&list);
-    assert_true(!right || zslGetNodeScore(right) >= other);
-    assert_true(!left || zslGetNodeScore(left) < other);
+    assert_true(!right || zslGetNodeScore(right).value >= other);
+    assert_true(!left || zslGetNodeScore(left).value < other);
     assert_in_range(steps, two > one ? two : one, one + two);
 }
 
@@ -467,7 +480,7 @@ static void zskiplistTestFetchRun(double from, double last, int run) {
     }
     assert_false(zslFetchStep(&f));
     if (!any) return;
-    for (int i = 1; i < run && rank < length && zslGetNodeScore(zslGetByRank(&list, rank)) <= last; i++)
+    for (int i = 1; i < run && rank < length && zslGetNodeScore(zslGetByRank(&list, rank)).value <= last; i++)
         rank++;
     assert_ptr_equal(zslFetchPlace(&f), zslGetByRank(&list, rank));
 }
@@ -478,7 +491,7 @@ static void testFetch(void **state) {
     zslInit(&list);
     fetchOne(0);
     for (int i = 0; i < 20000; i++) { /* each score twice */
-        zslInsert(&list, (double)(i / 2), strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
+        zslInsert(&list, zscoreOf((double)(i / 2)), strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
         if (i % 100 == 0) fetchOne((double)randomBelow((uint64_t)i / 2 + 2) - 0.5);
     }
     unsigned steps = 0;
@@ -520,7 +533,7 @@ static void benchFill(struct zslBench *b, bool inOrder, const char *what) {
     double t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = inOrder ? i : b->shuffled[i], m = k % b->members;
-        b->nodes[k] = zslInsert(&b->zsl[k / b->members], (double)m, zskiplistTestMemberName(buf, m));
+        b->nodes[k] = zslInsert(&b->zsl[k / b->members], zscoreOf((double)m), zskiplistTestMemberName(buf, m));
     }
     t = zskiplistTestNow() - t;
     for (size_t i = 0; i < total; i++) bytes += zslNodeMemory(b->nodes[i]);
@@ -547,7 +560,7 @@ static void benchReads(struct zslBench *b) {
     t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = b->shuffled[i];
-        struct zscoreRange r = {(double)(k % b->members), INFINITY, false, false};
+        struct zscoreRange r = {.min = (double)(k % b->members), .max = INFINITY};
         zslFirstInScoreRange(&b->zsl[k / b->members], &r, &rank);
         sum += rank;
     }
@@ -565,7 +578,7 @@ static void benchWrites(struct zslBench *b) {
     double t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = b->shuffled[i];
-        zslUpdateScore(&b->zsl[k / b->members], b->nodes[k], (double)randomBelow(b->members));
+        zslUpdateScore(&b->zsl[k / b->members], b->nodes[k], zscoreOf((double)randomBelow(b->members)));
     }
     printf("  %-22s %7.1f ns\n", "update score", (zskiplistTestNow() - t) / (double)total);
     t = zskiplistTestNow();

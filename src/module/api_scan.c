@@ -101,7 +101,7 @@ static void apiScanAddField(void *priv, const void *place) {
 
 static void apiScanAddScored(void *priv, const struct zsetElement *e) {
     char digits[DOUBLE_STR_SIZE];
-    struct str score = strN(digits, d2string(digits, e->score));
+    struct str score = strN(digits, zsetPrintScore(digits, e->score));
     apiScanAdd(priv, e->member, &score);
 }
 

@@ -39,7 +39,9 @@ static int apiZsetAdd(struct ValkeyModuleKey *key, double *score, struct ValkeyM
     moduleKeyEndWalk(key);
     struct str member = stringText(ele);
     struct zsetRef z = apiZsetOpenOrNew(o, member);
-    enum zsetAdded added = zsetAdd(&z, member, score, apiZsetAddFlags(flags) | more);
+    struct zscore now = zscoreOf(*score);
+    enum zsetAdded added = zsetAdd(&z, member, &now, apiZsetAddFlags(flags) | more);
+    *score = now.value;
     if (o)
         zsetCommit(o, z);
     else if (zsetLength(z))
@@ -82,7 +84,7 @@ int vmZsetScore(struct ValkeyModuleKey *key, struct ValkeyModuleString *ele, dou
     struct zsetRef z;
     struct zsetPlace place;
     if (!apiZsetOpen(key, &z) || !zsetFind(z, stringText(ele), &place)) return VALKEYMODULE_ERR;
-    *score = place.score;
+    *score = place.score.value;
     return VALKEYMODULE_OK;
 }
 
@@ -143,7 +145,7 @@ struct ValkeyModuleString *vmZsetRangeCurrentElement(struct ValkeyModuleKey *key
     struct zsetElement e;
     if (!apiZsetIsIterating(key, &z)) return NULL;
     z.index->read(z.ptr, &key->zset.place, &e);
-    if (score) *score = e.score;
+    if (score) *score = e.score.value;
     return vmCreateString(key->ctx, e.member.ptr, e.member.len);
 }
 

@@ -135,13 +135,13 @@ static void exerciseZset(struct object *o, struct object *copy) {
     struct zsetIterator it;
     struct zsetElement e;
     struct zsetPlace p;
-    double score = 0.5;
+    struct zscore score = zscoreOf(0.5);
     uint64_t i = 0;
     zsetAdd(&z, STR("a member that is added"), &score, 0);
     for (it = zsetIterate(zsetOpen(o), 0); zsetNext(&it, &e); i++) {
         bool found = zsetFind(z, e.member, &p);
         serverAssert(found);
-        double moved = -e.score;
+        struct zscore moved = zscoreOf(-e.score.value);
         if (i % 3 == 0) zsetAdd(&z, e.member, &moved, 0);
         if (i % 3 == 1) zsetRemove(&z, e.member);
     }

@@ -117,7 +117,7 @@ static struct object *newZset(int n, size_t longest) {
     char buf[32], *text = calloc(1, longest + 1);
     struct zsetRef z = zsetNew(0, 0);
     for (int i = 0; i < n; i++) {
-        double score = i < 8 ? special[i] : i % 7 - i / 3.0;
+        struct zscore score = zscoreOf(i < 8 ? special[i] : i % 7 - i / 3.0);
         struct str name = rdbHooksTestNameOf(buf, sizeof buf, "member", i);
         if (i == n / 2 && longest) name = strN(memset(text, 'z', longest), longest);
         zsetAdd(&z, name, &score, 0);
@@ -624,12 +624,12 @@ static struct object *listOf(const char *const *elements) {
 
 struct scored {
     const char *member;
-    double score;
+    struct zscore score;
 };
 static struct object *zsetOf(const struct scored *pairs) {
     struct zsetRef z = zsetNew(0, 0);
     for (; pairs->member; pairs++) {
-        double score = pairs->score;
+        struct zscore score = pairs->score;
         zsetAdd(&z, strOf(pairs->member), &score, 0);
     }
     return rdbHooksTestObject(zsetValue(z));
@@ -665,11 +665,16 @@ static void oldFormatsAreRead(void **state) {
     unsigned char sorted[sizeof ziplist];
     memcpy(sorted, ziplist, sizeof ziplist);
     sorted[15] = sorted[16] = 0; /* 300 becomes 0 */
-    static const struct scored pairs[] = {{"b", 0}, {"-1", 2}, {NULL, 0}};
+    static const struct scored pairs[] = {{"b", {0, 0}}, {"-1", {2, 0}}, {NULL, {0, 0}}};
     expectOld(RDB_TYPE_ZSET_ZIPLIST, rdbHooksTestBlob(sdsempty(), sorted, sizeof sorted), zsetOf(pairs));
 
-    static const struct scored texts[] = {{"a", 1.5}, {"b", -INFINITY}, {"c", INFINITY}, {NULL, 0}};
-    static const char text_scores[] = "\3\1a\0031.5\1b\xff\1c\xfe";
+    static const struct scored texts[] = {{"a", {1.5, 0}},          {"b", {-INFINITY, 0}},
+                                          {"c", {INFINITY, 0}},     {"d", {0x1p53, 1}},
+                                          {"e", {0x1p53, 0}},       {NULL, {0, 0}}};
+    static const char text_scores[] =
+        "\5\1a\0031.5\1b\xff\1c\xfe\1d\x10"
+        "9007199254740993\1e\x12"
+        "9007199254740993.0";
     expectOld(RDB_TYPE_ZSET, sdsnewlen(text_scores, sizeof text_scores - 1), zsetOf(texts));
     assert_null(loadOld(RDB_TYPE_ZSET, sdsnewlen("\1\1a\xfd", 4), &result));
     assert_int_equal(result, RDB_FAILED); /* NaN */

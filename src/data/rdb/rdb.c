@@ -147,6 +147,18 @@ void rdbWriteDouble(struct rioWriter *w, double d) {
     rdbWriteLittleEndian(w, bits, 8);
 }
 
+/* The text of RDB_TYPE_ZSET has a byte for its length; three values are a byte without a text. */
+enum { RDB_TEXT_NAN = 253, RDB_TEXT_INF = 254, RDB_TEXT_NEGATIVE_INF = 255 };
+
+void rdbWriteDoubleText(struct rioWriter *w, double d, struct str text) {
+    uint8_t len = isnan(d)   ? RDB_TEXT_NAN
+                  : isinf(d) ? (d > 0 ? RDB_TEXT_INF : RDB_TEXT_NEGATIVE_INF)
+                             : (uint8_t)text.len;
+    serverAssert(text.len < RDB_TEXT_NAN);
+    rioWriteByte(w, len);
+    if (len < RDB_TEXT_NAN) rioWrite(w, text.ptr, text.len);
+}
+
 /* ---- Reading ---- */
 
 void rdbReaderFree(struct rdbReader *r) {
@@ -413,17 +425,18 @@ bool rdbReadDouble(struct rdbReader *r, double *d) {
     return true;
 }
 
-bool rdbReadDoubleText(struct rdbReader *r, double *d) {
-    enum { IS_NAN = 253, IS_INF = 254, IS_NEGATIVE_INF = 255 };
+bool rdbReadDoubleText(struct rdbReader *r, double *d, struct str *text) {
     uint8_t len;
+    *text = STR("");
     if (!rioReadByte(&r->io, &len)) return false;
-    if (len == IS_NAN) *d = NAN;
-    if (len == IS_INF) *d = INFINITY;
-    if (len == IS_NEGATIVE_INF) *d = -INFINITY;
-    if (len >= IS_NAN) return true;
+    if (len == RDB_TEXT_NAN) *d = NAN;
+    if (len == RDB_TEXT_INF) *d = INFINITY;
+    if (len == RDB_TEXT_NEGATIVE_INF) *d = -INFINITY;
+    if (len >= RDB_TEXT_NAN) return true;
     const char *p = rioView(&r->io, len);
     if (!p) return false;
-    return string2d(strN(p, len), d) || rioFail(&r->io, "a score is not a number");
+    *text = strN(p, len);
+    return string2d(*text, d) || rioFail(&r->io, "a score is not a number");
 }
 
 /* Skips n bytes. */

@@ -133,6 +133,8 @@ void rdbWriteLen(struct rioWriter *w, uint64_t n);
 void rdbWriteString(struct rioWriter *w, struct str s);
 bool rdbDirectivePacksStrings(void);                /* whether rdbcompression asks for it now */
 void rdbWriteDouble(struct rioWriter *w, double d); /* binary64 */
+/* Writes a score of RDB_TYPE_ZSET; `text` is used unless it is infinite or NaN. */
+void rdbWriteDoubleText(struct rioWriter *w, double d, struct str text);
 void rdbWriteInt64(struct rioWriter *w, int64_t n); /* 8 bytes */
 /* Writes a string that LZF has compressed already (quicklist nodes). */
 void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length);
@@ -188,7 +190,8 @@ size_t rdbPresize(const struct rdbReader *r, uint64_t n);
  * failure. */
 unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len);
 bool rdbReadDouble(struct rdbReader *r, double *d);
-bool rdbReadDoubleText(struct rdbReader *r, double *d); /* text of RDB_TYPE_ZSET */
+/* Reads a score of RDB_TYPE_ZSET and its text, valid until the next read; empty for infinity and NaN. */
+bool rdbReadDoubleText(struct rdbReader *r, double *d, struct str *text);
 bool rdbReadInt64(struct rdbReader *r, int64_t *n);
 bool rdbReadInt32(struct rdbReader *r, int32_t *n);
 /* Skips a string without building it. */

@@ -122,15 +122,22 @@ static void scoresAsText(void **state) {
                                "0.1"
                                "\xff\xfe\xfd\2-7";
     struct rdbReader r = readerOf(strN(text, sizeof text - 1), 2);
+    struct str digits;
     double d;
-    assert_true(rdbReadDoubleText(&r, &d) && d == 0.1);
-    assert_true(rdbReadDoubleText(&r, &d) && d == -INFINITY);
-    assert_true(rdbReadDoubleText(&r, &d) && d == INFINITY);
-    assert_true(rdbReadDoubleText(&r, &d) && isnan(d));
-    assert_true(rdbReadDoubleText(&r, &d) && d == -7);
+    assert_true(rdbReadDoubleText(&r, &d, &digits) && strIs(digits, "0.1") && d == 0.1);
+    assert_true(rdbReadDoubleText(&r, &d, &digits) && d == -INFINITY);
+    assert_true(rdbReadDoubleText(&r, &d, &digits) && d == INFINITY);
+    assert_true(rdbReadDoubleText(&r, &d, &digits) && isnan(d));
+    assert_true(rdbReadDoubleText(&r, &d, &digits) && d == -7);
     rdbReaderFree(&r);
+    rdbTestBegin();
+    rdbWriteDoubleText(&w, 9007199254740992, STR("9007199254740993"));
+    rdbWriteDoubleText(&w, INFINITY, STR("inf"));
+    rdbWriteDoubleText(&w, -INFINITY, STR("-inf"));
+    EXPECT("\x10"
+           "9007199254740993\xfe\xff");
     r = readerOf(STR("\1x"), 0);
-    assert_false(rdbReadDoubleText(&r, &d));
+    assert_false(rdbReadDoubleText(&r, &d, &digits));
     rdbReaderFree(&r);
 }
 
@@ -411,7 +418,7 @@ static void commandsAsText(void **state) {
     rewriteArg(&w, STR("SET"));
     rewriteArg(&w, STR(""));
     rewriteArgInt(&w, -15);
-    rewriteArgDouble(&w, 0.1);
+    rewriteArg(&w, STR("0.1"));
     EXPECT("*4\r\n$3\r\nSET\r\n$0\r\n\r\n$3\r\n-15\r\n$3\r\n0.1\r\n");
 }
 

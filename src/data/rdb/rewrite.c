@@ -37,11 +37,6 @@ void rewriteArgInt(struct rioWriter *w, int64_t n) {
     rewriteArg(w, strN(text, ll2string(text, n)));
 }
 
-void rewriteArgDouble(struct rioWriter *w, double d) {
-    char text[DOUBLE_STR_SIZE];
-    rewriteArg(w, strN(text, d2string(text, d)));
-}
-
 void rewriteSelectDb(struct rioWriter *w, int dbid) {
     rewriteCommand(w, 2);
     rewriteWord(w, "SELECT");

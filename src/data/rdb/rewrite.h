@@ -17,7 +17,6 @@ void rewriteArg(struct rioWriter *w, struct str arg);
 void rewriteArgBegin(struct rioWriter *w, size_t len);
 void rewriteArgEnd(struct rioWriter *w);
 void rewriteArgInt(struct rioWriter *w, int64_t n);
-void rewriteArgDouble(struct rioWriter *w, double d); /* the shortest text that reads back equal */
 #define rewriteWord(w, literal) rewriteArg(w, STR(literal))
 /* Writes several arguments at once, each a struct str. */
 #define rewriteArgs(w, ...)                                                                                  \
@@ -33,7 +32,7 @@ void rewriteKey(struct rioWriter *w, const struct object *o);
  *
  *     struct rewriteItems items = {
  *         .w = w, .left = count, .args_per_item = 2, .name = STR("ZADD"), .key = key};
- *     for each element: rewriteItem(&items); rewriteArgDouble(...); rewriteArg(...);
+ *     for each element: rewriteItem(&items); rewriteArg(...); rewriteArg(...);
  */
 struct rewriteItems {
     struct rioWriter *w;

@@ -50,7 +50,7 @@ uint64_t geoScoreHash(double score) {
 bool geoFind(const struct object *o, struct str member, uint64_t *hash) {
     struct zsetPlace p;
     if (!o || !zsetFind(zsetOpen(o), member, &p)) return false;
-    *hash = geoScoreHash(p.score);
+    *hash = geoScoreHash(p.score.value);
     return true;
 }
 

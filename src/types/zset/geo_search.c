@@ -242,8 +242,8 @@ static bool geoSearchInterval(struct zsetRef z, const struct geoQuery *q, const 
         struct zsetElement e;
         double distance_m;
         z.index->read(z.ptr, &p, &e);
-        if (e.score > range.score.max) break;
-        struct geoPoint place = geoDecode(geoScoreHash(e.score));
+        if (e.score.value > range.score.max) break;
+        struct geoPoint place = geoDecode(geoScoreHash(e.score.value));
         if (!geoInBounds(bounds, place) || !geoContains(&q->shape, place, &distance_m)) continue;
         geoSearchAddHit(hits, &e, distance_m);
         if (q->any && (int64_t)hits->count == q->count) return false;
@@ -285,7 +285,7 @@ static void geoSearchReplyHits(struct client *c, const struct geoQuery *q, const
     for (size_t i = 0; i < hits->count; i++) {
         const struct geoHit *hit = &hits->hit[i];
         const struct zsetItem *item = &hits->items.item[hit->item];
-        uint64_t hash = geoScoreHash(item->score);
+        uint64_t hash = geoScoreHash(item->score.value);
         if (parts > 1) replyArrayLen(c, parts);
         replyBulk(c, item->member);
         if (q->withdist) geoReplyDistance(c, hit->distance_m / q->unit_m);
@@ -300,7 +300,7 @@ static void geoSearchStoreHits(struct client *c, const struct geoForm *f, const 
     zsetItemsInit(&result, hits->count);
     for (size_t i = 0; i < hits->count; i++) {
         const struct zsetItem *item = &hits->items.item[hits->hit[i].item];
-        zsetItemsAdd(&result, item->member, q->storedist ? hits->hit[i].distance_m / q->unit_m : item->score,
+        zsetItemsAdd(&result, item->member, q->storedist ? zscoreOf(hits->hit[i].distance_m / q->unit_m) : item->score,
                      false);
     }
     zsetItemsSort(&result);

@@ -27,6 +27,7 @@
 /* Fewer elements than this are in the cache, so that it does not matter in which order they are loaded. */
 #define LOOSE_MIN 4096
 
+bool zset_exact_integers;
 static int64_t max_listpack_entries, max_listpack_value;
 static int large_encoding; /* encoding of sets that are no listpacks: ZSET_SKIPLIST or ZSET_BTREE */
 
@@ -101,7 +102,7 @@ struct value zsetValue(struct zsetRef z) {
 
 /* ---- Changing ---- */
 
-static enum zsetAdded zsetAddNew(struct zsetRef *z, struct str member, double score, int flags,
+static enum zsetAdded zsetAddNew(struct zsetRef *z, struct str member, struct zscore score, int flags,
                                  struct zsetPlace *missed) {
     if (flags & ZADD_XX) return ZADD_NOP;
     if (zsetMakeRoom(z, member)) zsetFind(*z, member, missed);
@@ -109,16 +110,17 @@ static enum zsetAdded zsetAddNew(struct zsetRef *z, struct str member, double sc
     return ZADD_ADDED;
 }
 
-enum zsetAdded zsetDecide(double present, double *score, int flags) {
+enum zsetAdded zsetDecide(struct zscore present, struct zscore *score, int flags) {
     if (flags & ZADD_NX) return ZADD_NOP;
-    double wanted = flags & ZADD_INCR ? present + *score : *score;
-    if (isnan(wanted)) return ZADD_NAN;
-    if ((flags & ZADD_GT && wanted <= present) || (flags & ZADD_LT && wanted >= present)) return ZADD_NOP;
+    struct zscore wanted = flags & ZADD_INCR ? zsetAddScores(present, *score) : *score;
+    if (isnan(wanted.value)) return ZADD_NAN;
+    int direction = zscoreCompare(wanted, present);
+    if ((flags & ZADD_GT && direction <= 0) || (flags & ZADD_LT && direction >= 0)) return ZADD_NOP;
     *score = wanted;
-    return wanted == present ? ZADD_SAME : ZADD_UPDATED;
+    return direction == 0 ? ZADD_SAME : ZADD_UPDATED;
 }
 
-enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags) {
+enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, struct zscore *score, int flags) {
     struct zsetPlace p;
     if (!zsetFind(*z, member, &p)) return zsetAddNew(z, member, *score, flags, &p);
     enum zsetAdded done = zsetDecide(p.score, score, flags);
@@ -145,11 +147,12 @@ struct zsetLoader zsetLoad(size_t entries) {
     return (struct zsetLoader){.z = zsetNew(ahead, 0), .entries = ahead};
 }
 
-static bool zsetIsBeforeFirst(struct zsetRef z, struct str member, double score) {
+static bool zsetIsBeforeFirst(struct zsetRef z, struct str member, struct zscore score) {
     struct zsetPlace p;
     struct zsetElement e;
     if (!z.index->atRank(z.ptr, 0, &p)) return true;
-    if (score != p.score) return score < p.score;
+    int order = zscoreCompare(score, p.score);
+    if (order) return order < 0;
     z.index->read(z.ptr, &p, &e);
     return strCmp(member, e.member) < 0;
 }
@@ -162,7 +165,7 @@ static void zsetLoadLoosely(struct zsetLoader *l) {
     l->z.index->loosen(l->z.ptr, l->loose);
 }
 
-static void zsetLoadAddLoose(struct zsetLoader *l, struct str member, double score,
+static void zsetLoadAddLoose(struct zsetLoader *l, struct str member, struct zscore score,
                              const struct zsetPlace *missed) {
     if (l->loose_count == l->loose_room) {
         l->loose_room *= 2;
@@ -178,9 +181,9 @@ struct zsetRef zsetLoadEnd(struct zsetLoader *l) {
     return l->z;
 }
 
-bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score) {
+bool zsetLoadAdd(struct zsetLoader *l, struct str member, struct zscore score) {
     struct zsetPlace p;
-    if (isnan(score) || zsetFind(l->z, member, &p)) return false;
+    if (isnan(score.value) || zsetFind(l->z, member, &p)) return false;
     if (zsetMustConvert(l->z, member)) {
         zsetConvert(&l->z, l->entries);
         zsetFind(l->z, member, &p); /* sets the hash */
@@ -205,8 +208,8 @@ static bool zsetIsInOrder(struct zsetRef z) {
     bool ordered = true;
     for (unsigned i = 0; ordered && zsetNext(&it, &e[i % 2]); i++) {
         const struct zsetElement *now = &e[i % 2], *last = &e[1 - i % 2];
-        ordered = i == 0 || last->score < now->score ||
-                  (last->score == now->score && strCmp(last->member, now->member) < 0);
+        int order = i ? zscoreCompare(last->score, now->score) : -1;
+        ordered = order < 0 || (order == 0 && strCmp(last->member, now->member) < 0);
     }
     return ordered;
 }
@@ -265,9 +268,10 @@ static void zsetHookDigest(const struct object *o, uint8_t digest[20]) {
     struct zsetElement e;
     while (zsetNext(&it, &e)) {
         uint8_t element[20] = {0};
-        char text[DOUBLE_STR_SIZE];
+        char text[ZSCORE_TEXT_SIZE];
         digestMix(element, e.member);
-        digestMix(element, strN(text, d2string(text, e.score == 0 ? 0 : e.score)));
+        if (e.score.value == 0) e.score = zscoreOf(0);
+        digestMix(element, strN(text, zscorePrint(text, e.score)));
         digestXorDigest(digest, element);
     }
 }
@@ -334,6 +338,7 @@ static struct configDirective directives[] = {
                &max_listpack_entries, 128, 0, INT64_MAX, NULL),
     CONFIG_INT("zset-max-listpack-value", "zset-max-ziplist-value", CONFIG_MODIFIABLE | CONFIG_MEMORY,
                &max_listpack_value, 64, 0, INT64_MAX, NULL),
+    CONFIG_BOOL("zset-exact-integers", NULL, CONFIG_MODIFIABLE, &zset_exact_integers, true, NULL),
     CONFIG_ENUM("zset-index", NULL, CONFIG_MODIFIABLE, &large_encoding, ZSET_SKIPLIST, large_encodings,
                 zsetConversionRequest),
 };

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/assert.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "data/object.h"
 #include "data/type.h"
@@ -57,14 +58,14 @@ struct zsetRef {
 struct zsetPlace {
     void *at; /* private to the encoding, like slot */
     unsigned slot;
-    double score;  /* the element's score */
+    struct zscore score;  /* the element's score */
     uint64_t hash; /* the member's hash; set by a search for a member, found or not */
 };
 
 /* An element that was read. The member may point into `text`, so the struct must not be copied. */
 struct zsetElement {
     struct str member;
-    double score;
+    struct zscore score;
     char text[LP_INTBUF_SIZE];
 };
 
@@ -98,6 +99,8 @@ struct zsetIndex {
     void (*destroy)(void *z); /* may run on another thread */
     void *(*copy)(const void *z);
     uint64_t (*length)(const void *z);
+    /* Whether a score may have a rest (zscore.h): such a set is saved in another form. O(1) for large sets. */
+    bool (*hasRests)(const void *z);
     size_t (*memory)(const void *z, size_t samples); /* bytes; samples as in struct objectType */
     size_t (*allocations)(const void *z);
 
@@ -116,17 +119,17 @@ struct zsetIndex {
 
     /* Changes return the container, which may have moved. insert and update take the place that find has
      * set. */
-    void *(*insert)(void *z, struct str member, double score, const struct zsetPlace *missed);
-    void *(*append)(void *z, struct str member, double score); /* the element sorts after all others */
+    void *(*insert)(void *z, struct str member, struct zscore score, const struct zsetPlace *missed);
+    void *(*append)(void *z, struct str member, struct zscore score); /* the element sorts after all others */
     /* The element sorts before all others; `missed` as for insert. */
-    void *(*prepend)(void *z, struct str member, double score, const struct zsetPlace *missed);
-    void *(*update)(void *z, struct str member, double score, const struct zsetPlace *found);
+    void *(*prepend)(void *z, struct str member, struct zscore score, const struct zsetPlace *missed);
+    void *(*update)(void *z, struct str member, struct zscore score, const struct zsetPlace *found);
     void *(*erase)(void *z, const struct zsetPlace *found);
     /* For loading elements in no order; NULL: insert is good for that. loosen takes all elements out of the
      * order and writes them to `loose`, addLoose adds one that is only in the member index, and link puts
      * all into the order. */
     void (*loosen)(void *z, struct sortKey *loose);
-    struct sortKey (*addLoose)(void *z, struct str member, double score, const struct zsetPlace *missed);
+    struct sortKey (*addLoose)(void *z, struct str member, struct zscore score, const struct zsetPlace *missed);
     void (*link)(void *z, struct sortKey *loose, size_t count);
     void *(*eraseRange)(void *z, uint64_t rank, uint64_t count);
 
@@ -172,9 +175,28 @@ struct zsetRef zsetBuild(const struct zsetItem *items, size_t count);
 void zsetFree(struct zsetRef z);
 struct value zsetValue(struct zsetRef z); /* to put into the keyspace; owns the container */
 
+/* ---- Scores ---- */
+/* Whether the text of an integer is one that is kept exactly (zset-exact-integers), not the nearest double. */
+extern bool zset_exact_integers;
+/* Makes a score of the text from which `value` was parsed. */
+static inline struct zscore zsetScoreOf(double value, struct str text) {
+    return zset_exact_integers ? zscoreOfText(value, text) : zscoreOf(value);
+}
+/* Writes a score as replies have it, adds a NUL and returns the length: ZSCORE_TEXT_SIZE is enough. Without
+ * zset-exact-integers, doubles from 2^62 on have an exponent, as in Valkey. */
+static inline unsigned zsetPrintScore(char *dst, struct zscore s) {
+    return s.rest || zset_exact_integers ? zscorePrint(dst, s) : d2string(dst, s.value);
+}
+static inline struct zscore zsetAddScores(struct zscore a, struct zscore b) {
+    return zset_exact_integers ? zscoreAdd(a, b) : zscoreOf(a.value + b.value);
+}
+
 /* ---- Reading ---- */
 static inline uint64_t zsetLength(struct zsetRef z) {
     return z.index->length(z.ptr);
+}
+static inline bool zsetHasRests(struct zsetRef z) {
+    return z.index->hasRests(z.ptr);
 }
 static inline hashtable *zsetTable(struct zsetRef z) { /* the member index; NULL: it has none */
     return z.index->table ? z.index->table(z.ptr) : NULL;
@@ -212,7 +234,7 @@ enum { ZADD_NX = 1, ZADD_XX = 2, ZADD_GT = 4, ZADD_LT = 8, ZADD_INCR = 16 };
 enum zsetAdded { ZADD_NOP, ZADD_ADDED, ZADD_UPDATED, ZADD_SAME, ZADD_NAN };
 /* Adds or updates one member. *score becomes the member's new score; it is unchanged after ZADD_NOP (the
  * flags forbid the change) and ZADD_NAN (the increment would give NaN). */
-enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags);
+enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, struct zscore *score, int flags);
 bool zsetRemove(struct zsetRef *z, struct str member);
 void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count);
 
@@ -236,7 +258,7 @@ struct zsetLoader {
 struct zsetLoader zsetLoad(size_t entries);
 /* Adds a copy of the member. Returns false, and changes nothing, when the member exists already or the
  * score is NaN. */
-bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score);
+bool zsetLoadAdd(struct zsetLoader *l, struct str member, struct zscore score);
 /* Returns the set. Must be called before it is used or freed. */
 struct zsetRef zsetLoadEnd(struct zsetLoader *l);
 /* Makes a set from a listpack of pairs (member, score), as zset_listpack.c writes it; takes lp over, which

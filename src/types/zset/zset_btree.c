@@ -47,6 +47,9 @@ static void *zsetBtreeCopy(const void *z) {
 static uint64_t zsetBtreeLength(const void *z) {
     return zbtLength(z);
 }
+static bool zsetBtreeHasRests(const void *z) {
+    return zbtHasRests(z);
+}
 static size_t zsetBtreeMemory(const void *z, size_t samples) {
     return zbtMemory(z, samples);
 }
@@ -78,7 +81,7 @@ static bool zsetBtreeSeek(const void *z, const struct zsetRange *r, bool last, s
 
 static bool zsetBtreeIsInside(struct zbtPos pos, const struct zsetRange *r) {
     if (r->by == ZRANGE_SCORE) {
-        double score = zbtScore(pos);
+        struct zscore score = zbtScore(pos);
         return zscoreGteMin(score, &r->score) && zscoreLteMax(score, &r->score);
     }
     struct str member = zbtMember(pos);
@@ -130,19 +133,19 @@ static void zsetBtreeRead(const void *z, const struct zsetPlace *p, struct zsetE
 
 /* ---- Changing ---- */
 
-static void *zsetBtreeInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetBtreeInsert(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
     return zbtInsert(z, score, member, missed->hash);
 }
 
-static void *zsetBtreeAppend(void *z, struct str member, double score) {
+static void *zsetBtreeAppend(void *z, struct str member, struct zscore score) {
     return zbtAppend(z, score, member);
 }
 
-static void *zsetBtreePrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetBtreePrepend(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
     return zbtPrepend(z, score, member, missed->hash);
 }
 
-static void *zsetBtreeUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
+static void *zsetBtreeUpdate(void *z, struct str member, struct zscore score, const struct zsetPlace *found) {
     (void)member;
     return zbtUpdate(z, zsetBtreePosOf(found), score, found->hash);
 }
@@ -164,7 +167,10 @@ ZBT_INLINE void zsetBtreeEmitRun(struct zsetWriter *w, const struct zbtLeaf *l, 
     int stride = step * (int)(2 + width);
     int64_t base = l->base;
     for (; count; count--, slot += stride)
-        zsetWrite(w, zbtMemberIn(l, slot), w->shape == ZSHAPE_MEMBERS ? 0 : zbtScoreIn(slot, width, base));
+        zsetWrite(w, zbtMemberIn(l, slot),
+                  w->shape == ZSHAPE_MEMBERS
+                      ? zscoreOf(0)
+                      : (struct zscore){zbtScoreIn(slot, width, base), zbtRestIn(slot, width)});
 }
 
 static void zsetBtreeEmitLeaf(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count,
@@ -195,7 +201,7 @@ struct zbtreeScanCall {
     void (*fn)(void *priv, const struct zsetElement *e);
     void *priv;
 };
-static void zsetBtreeScanElement(void *priv, struct str member, double score) {
+static void zsetBtreeScanElement(void *priv, struct str member, struct zscore score) {
     struct zbtreeScanCall *call = priv;
     struct zsetElement e;
     e.member = member;
@@ -246,6 +252,7 @@ const struct zsetIndex zsetBtree = {
     .destroy = zsetBtreeDestroy,
     .copy = zsetBtreeCopy,
     .length = zsetBtreeLength,
+    .hasRests = zsetBtreeHasRests,
     .memory = zsetBtreeMemory,
     .allocations = zsetBtreeAllocations,
     .find = zsetBtreeFind,

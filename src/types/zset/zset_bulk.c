@@ -38,11 +38,12 @@ static struct zsetBulkSlot *zsetBulkFind(const struct zsetBulk *b, struct str me
     }
 }
 
-static double zsetBulkStored(const struct zsetBulk *b, double score) {
-    return b->small ? score + 0.0 : score; /* a listpack has no -0 */
+static struct zscore zsetBulkStored(const struct zsetBulk *b, struct zscore score) {
+    if (b->small) score.value += 0.0; /* a listpack has no -0 */
+    return score;
 }
 
-static enum zsetAdded zsetBulkAdd(struct zsetBulk *b, struct str member, double score, int flags) {
+static enum zsetAdded zsetBulkAdd(struct zsetBulk *b, struct str member, struct zscore score, int flags) {
     uint32_t hash = (uint32_t)hashBytes(member.ptr, member.len);
     struct zsetBulkSlot *s = zsetBulkFind(b, member, hash);
     if (s->number) {
@@ -91,7 +92,7 @@ bool zsetAddsInBulk(struct zsetRef z, size_t count) {
     return !z.ptr || zsetLength(z) / BULK_PART <= count;
 }
 
-struct zsetAddedCounts zsetAddMany(struct zsetRef *z, const struct str *argv, const double *scores,
+struct zsetAddedCounts zsetAddMany(struct zsetRef *z, const struct str *argv, const struct zscore *scores,
                                    size_t count, int flags) {
     struct zsetAddedCounts counts = {0};
     struct zsetBulk b;

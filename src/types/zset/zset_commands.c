@@ -116,12 +116,12 @@ static struct zsetRef zsetNewSetFor(struct client *c, const struct zaddArgs *a) 
 struct zaddResult {
     struct zsetAddedCounts counts;
     enum zsetAdded last;
-    double score;
+    struct zscore score;
 };
 
 /* All scores have been parsed. Only an increment, and so a single pair, can fail. */
 static struct zaddResult zsetAddPairs(struct client *c, struct zsetRef *z, const struct zaddArgs *a,
-                                      const double *scores) {
+                                      const struct zscore *scores) {
     struct zaddResult res = {0};
     const struct str *members = c->argv + a->first + 1;
     if (zsetAddsInBulk(*z, (size_t)a->pairs)) {
@@ -148,10 +148,10 @@ static void zsetReplyAdded(struct client *c, const struct zaddArgs *a, const str
     else if (res->last == ZADD_NOP)
         replyNull(c);
     else
-        replyDouble(c, res->score);
+        zsetReplyScore(c, res->score, c->resp >= 3);
 }
 
-static void zsetAddWithScores(struct client *c, const struct zaddArgs *a, const double *scores) {
+static void zsetAddWithScores(struct client *c, const struct zaddArgs *a, const struct zscore *scores) {
     struct str key = c->argv[1];
     struct zaddResult res = {0};
     struct object *o;
@@ -170,11 +170,18 @@ static void zsetAddWithScores(struct client *c, const struct zaddArgs *a, const 
     zsetReplyAdded(c, a, &res);
 }
 
+static bool zsetArgScore(struct client *c, struct str arg, struct zscore *score) {
+    double value;
+    if (!argDouble(c, arg, &value, NULL)) return false;
+    *score = zsetScoreOf(value, arg);
+    return true;
+}
+
 static void zsetAddGeneric(struct client *c, const struct zaddArgs *a) {
-    double small[SCORES_ON_STACK], *scores = small;
+    struct zscore small[SCORES_ON_STACK], *scores = small;
     bool ok = true;
     if (a->pairs > SCORES_ON_STACK) scores = zmalloc((size_t)a->pairs * sizeof *scores);
-    for (int i = 0; i < a->pairs && ok; i++) ok = argDouble(c, c->argv[a->first + 2 * i], &scores[i], NULL);
+    for (int i = 0; i < a->pairs && ok; i++) ok = zsetArgScore(c, c->argv[a->first + 2 * i], &scores[i]);
     if (ok) zsetAddWithScores(c, a, scores);
     if (scores != small) zfree(scores);
 }
@@ -222,8 +229,7 @@ static void zsetReplyScoreOf(struct client *c, struct object *o, struct str memb
         replyNull(c);
         return;
     }
-    char *dst = replyReserve(c, ZSET_WRITER_SLOP);
-    if (dst) replyAdvance(c, (size_t)(zsetPutScore(dst, p.score, c->resp >= 3) - dst));
+    zsetReplyScore(c, p.score, c->resp >= 3);
 }
 
 void zscoreCommand(struct client *c) {
@@ -267,7 +273,7 @@ static void zsetRankGeneric(struct client *c, bool reverse) {
     if (reverse) rank = zsetLength(z) - 1 - rank;
     if (withscore) replyArrayLen(c, 2);
     replyLongLong(c, (int64_t)rank);
-    if (withscore) replyDouble(c, p.score);
+    if (withscore) zsetReplyScore(c, p.score, c->resp >= 3);
 }
 
 void zrankCommand(struct client *c) {
@@ -300,7 +306,7 @@ static void zsetReplyScanned(struct client *c, uint64_t cursor, const struct zse
     replyArrayLen(c, (int64_t)(noscores ? items->count : 2 * items->count));
     for (size_t i = 0; i < items->count; i++) {
         replyBulk(c, items->item[i].member);
-        if (!noscores) replyBulkDouble(c, items->item[i].score);
+        if (!noscores) zsetReplyScore(c, items->item[i].score, false);
     }
 }
 

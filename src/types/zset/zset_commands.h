@@ -29,7 +29,7 @@ struct zsetAddedCounts {
     uint64_t added, updated;
 };
 /* Adds the members argv[0], argv[2] .. as zsetAdd would, one after the other. */
-struct zsetAddedCounts zsetAddMany(struct zsetRef *z, const struct str *argv, const double *scores,
+struct zsetAddedCounts zsetAddMany(struct zsetRef *z, const struct str *argv, const struct zscore *scores,
                                    size_t count, int flags);
 
 /* ---- Collecting elements (zset_items.c) ----
@@ -44,7 +44,7 @@ struct zsetItems {
 void zsetItemsInit(struct zsetItems *items, size_t capacity);
 void zsetItemsFree(struct zsetItems *items);
 /* Adds an element; copies the member's bytes if `copy`. */
-struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, double score, bool copy);
+struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, struct zscore score, bool copy);
 struct zsetItem *zsetItemsAddElement(struct zsetItems *items, const struct zsetElement *e);
 void zsetItemsSort(struct zsetItems *items); /* by score and member; fast when they are in order */
 static inline struct zsetRef zsetItemsToSet(const struct zsetItems *items) { /* they must be in order */

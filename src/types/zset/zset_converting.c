@@ -69,18 +69,19 @@ struct zsetRef zsetConvertingOld(struct zsetRef z) {
 /* ---- Changing ---- */
 
 /* Whether an element with this member and score is, or belongs, in the new index. */
-static bool zsetConvertingHas(const struct zsetConverting *c, struct str member, double score) {
+static bool zsetConvertingHas(const struct zsetConverting *c, struct str member, struct zscore score) {
     struct zsetPlace p;
     struct zsetElement last;
     uint64_t n = zsetLength(c->to);
     if (!n) return false;
     c->to.index->atRank(c->to.ptr, n - 1, &p);
-    if (score != p.score) return score < p.score;
+    int order = zscoreCompare(score, p.score);
+    if (order) return order < 0;
     c->to.index->read(c->to.ptr, &p, &last);
     return strCmp(member, last.member) <= 0;
 }
 
-static void zsetConvertingAddNew(struct zsetConverting *c, struct str member, double score) {
+static void zsetConvertingAddNew(struct zsetConverting *c, struct str member, struct zscore score) {
     struct zsetPlace missed;
     if (!zsetConvertingHas(c, member, score)) return;
     bool known = zsetFind(c->to, member, &missed);
@@ -90,21 +91,21 @@ static void zsetConvertingAddNew(struct zsetConverting *c, struct str member, do
 }
 
 /* `score` is the one before the change. */
-static void zsetConvertingDropOld(struct zsetConverting *c, struct str member, double score) {
+static void zsetConvertingDropOld(struct zsetConverting *c, struct str member, struct zscore score) {
     if (!zsetConvertingHas(c, member, score)) return;
     bool known = zsetRemove(&c->to, member);
     debugAssert(known);
     (void)known;
 }
 
-static void *zsetConvertingInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetConvertingInsert(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
     struct zsetConverting *c = z;
     zsetConvertingAddNew(c, member, score);
     c->from.ptr = c->from.index->insert(c->from.ptr, member, score, missed);
     return c;
 }
 
-static void *zsetConvertingUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
+static void *zsetConvertingUpdate(void *z, struct str member, struct zscore score, const struct zsetPlace *found) {
     struct zsetConverting *c = z;
     zsetConvertingDropOld(c, member, found->score);
     zsetConvertingAddNew(c, member, score);
@@ -142,6 +143,10 @@ static void zsetConvertingDestroy(void *z) {
 
 static uint64_t zsetConvertingLength(const void *z) {
     return zsetLength(zsetConvertingFrom(z));
+}
+
+static bool zsetConvertingHasRests(const void *z) {
+    return zsetHasRests(zsetConvertingFrom(z));
 }
 
 static size_t zsetConvertingMemory(const void *z, size_t samples) {
@@ -236,6 +241,7 @@ const struct zsetIndex zsetConverting = {
     .encoding = ZSET_CONVERTING,
     .destroy = zsetConvertingDestroy,
     .length = zsetConvertingLength,
+    .hasRests = zsetConvertingHasRests,
     .memory = zsetConvertingMemory,
     .allocations = zsetConvertingAllocations,
     .find = zsetConvertingFind,

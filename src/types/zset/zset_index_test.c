@@ -34,7 +34,7 @@ const struct commandSpec commandsSortedSet[] = {{0}};
 
 struct zsetPair {
     char name[NAME_SIZE];
-    double score;
+    struct zscore score;
 };
 static struct zsetPair model[MODEL_MAX];
 static size_t count;
@@ -45,8 +45,8 @@ static struct str zsetIndexTestNameOf(const struct zsetPair *p) {
 
 static int zsetIndexTestComparePairs(const void *a, const void *b) {
     const struct zsetPair *x = a, *y = b;
-    if (x->score != y->score) return x->score < y->score ? -1 : 1;
-    return strCmp(zsetIndexTestNameOf(x), zsetIndexTestNameOf(y));
+    int order = zscoreCompare(x->score, y->score);
+    return order ? order : strCmp(zsetIndexTestNameOf(x), zsetIndexTestNameOf(y));
 }
 
 static struct zsetPair *zsetIndexTestModelFind(struct str name) {
@@ -55,7 +55,7 @@ static struct zsetPair *zsetIndexTestModelFind(struct str name) {
     return NULL;
 }
 
-static void zsetIndexTestModelPut(struct str name, double score) {
+static void zsetIndexTestModelPut(struct str name, struct zscore score) {
     struct zsetPair *p = zsetIndexTestModelFind(name);
     if (!p) {
         p = &model[count++];
@@ -71,6 +71,10 @@ static void modelErase(size_t at, size_t n) {
 }
 
 /* ---- Checks ---- */
+
+static bool isSame(struct zscore a, struct zscore b) {
+    return zscoreCompare(a, b) == 0;
+}
 
 static void checkInvariants(struct zsetRef z) {
     if (z.index == &zsetSkiplist) {
@@ -89,8 +93,8 @@ static void checkElement(struct zsetRef z, const struct zsetPlace *p, const stru
     struct zsetElement e;
     z.index->read(z.ptr, p, &e);
     assert_true(strEq(e.member, zsetIndexTestNameOf(want)));
-    assert_true(e.score == want->score);
-    assert_true(p->score == want->score);
+    assert_true(isSame(e.score, want->score));
+    assert_true(isSame(p->score, want->score));
 }
 
 static void checkIterators(struct zsetRef z) {
@@ -98,12 +102,12 @@ static void checkIterators(struct zsetRef z) {
     struct zsetElement e;
     for (size_t i = count / 3; i < count; i++) {
         assert_true(zsetNext(&up, &e));
-        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[i])) && e.score == model[i].score);
+        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[i])) && isSame(e.score, model[i].score));
     }
     assert_false(zsetNext(&up, &e));
     for (size_t i = count; i--;) {
         assert_true(zsetNext(&down, &e));
-        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[i])) && e.score == model[i].score);
+        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[i])) && isSame(e.score, model[i].score));
     }
     assert_false(zsetNext(&down, &e));
 }
@@ -142,15 +146,25 @@ static void checkSlice(struct zsetRef z, const struct zsetRange *r) {
     if (left) assert_int_equal(s.rank, r->reverse ? first + n - skip - left : first + skip);
 }
 
-static double zsetIndexTestRandomScore(void) {
-    return (double)randomBelow(40) / 4 - 3;
+/* While `large`, most scores are integers beyond 2^53, near to each other, and with rests. */
+static bool large;
+
+static struct zscore zsetIndexTestRandomScore(void) {
+    static const int64_t around[] = {1ll << 53, -(1ll << 53), (1ll << 62) + 5000, INT64_MAX - 4, INT64_MIN + 4};
+    if (!large || randomBelow(8) == 0) return zscoreOf((double)randomBelow(40) / 4 - 3);
+    return zscoreOfInteger(around[randomBelow(5)] + (int64_t)randomBelow(9) - 4);
+}
+
+static struct zscoreRange zsetIndexTestRandomRange(void) {
+    struct zscore min = zsetIndexTestRandomScore(), max = zsetIndexTestRandomScore();
+    return (struct zscoreRange){min.value,      max.value,         randomBelow(2),
+                                randomBelow(2), (int16_t)min.rest, (int16_t)max.rest};
 }
 
 static void checkRandomSlices(struct zsetRef z) {
     for (int i = 0; i < 20; i++) {
         struct zsetRange r = {.by = ZRANGE_SCORE, .reverse = randomBelow(2), .limit = -1};
-        r.score = (struct zscoreRange){zsetIndexTestRandomScore(), zsetIndexTestRandomScore(), randomBelow(2),
-                                       randomBelow(2)};
+        r.score = zsetIndexTestRandomRange();
         r.offset = (int64_t)randomBelow(10);
         if (randomBelow(2)) r.limit = (int64_t)randomBelow(40);
         checkSlice(z, &r);
@@ -161,13 +175,13 @@ static void markSeen(void *priv, const struct zsetElement *e) {
     bool *seen = priv;
     struct zsetPair *p = zsetIndexTestModelFind(e->member);
     assert_non_null(p);
-    assert_true(p->score == e->score);
+    assert_true(isSame(p->score, e->score));
     seen[p - model] = true;
 }
 
 static void markNumber(void *priv, const struct zsetElement *e) {
     unsigned char *seen = priv;
-    seen[(size_t)e->score] = 1;
+    seen[(size_t)e->score.value] = 1;
 }
 
 static void checkScan(struct zsetRef z) {
@@ -202,7 +216,7 @@ static void putRandom(struct zsetRef *z) {
     char buf[NAME_SIZE];
     struct zsetPlace p;
     struct str name = zsetIndexTestRandomName(buf);
-    double score = zsetIndexTestRandomScore();
+    struct zscore score = zsetIndexTestRandomScore();
     bool known = zsetFind(*z, name, &p);
     assert_int_equal(known, zsetIndexTestModelFind(name) != NULL);
     if (!known && count == MODEL_MAX) return;
@@ -233,6 +247,7 @@ static void testRandomOperations(void **state) {
     z.ptr = z.index->create(0);
     count = 0;
     for (int step = 0; step < 4000; step++) {
+        if (step % 500 == 0) large = randomBelow(2);
         switch (randomBelow(12)) {
         case 0: eraseRandomRange(&z); break;
         case 1:
@@ -246,6 +261,7 @@ static void testRandomOperations(void **state) {
         checkScan(z);
         checkCopy(z);
     }
+    large = false;
     assert_true(z.index->memory(z.ptr, 0) > count * sizeof(double));
     assert_true(z.index->allocations(z.ptr) >= 1);
     z.index->destroy(z.ptr);
@@ -260,7 +276,7 @@ static void checkBeginning(struct zsetRef z) {
     size_t n = 0;
     for (; zsetNext(&it, &e); n++) {
         assert_true(n < count);
-        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[n])) && e.score == model[n].score);
+        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[n])) && isSame(e.score, model[n].score));
     }
     assert_int_equal(n, zsetLength(z));
 }
@@ -315,7 +331,7 @@ static void testScanOverConversion(void **state) {
     struct zsetRef z = {from->create(0), from}, dropped;
     unsigned char *seen = zcalloc(MANY, 1);
     char name[NAME_SIZE];
-    for (unsigned i = 0; i < MANY; i++) z.ptr = z.index->append(z.ptr, strN(name, ull2string(name, i)), i);
+    for (unsigned i = 0; i < MANY; i++) z.ptr = z.index->append(z.ptr, strN(name, ull2string(name, i)), zscoreOf(i));
     uint64_t cursor = 0;
     for (unsigned calls = 0; calls < 300; calls++) {
         cursor = z.index->scan(z.ptr, cursor, markNumber, seen);
@@ -343,7 +359,7 @@ static void testAppend(void **state) {
     for (int i = 0; i < MODEL_MAX; i++) {
         char name[NAME_SIZE] = "m";
         ll2string(name + 1, 1000 + i);
-        zsetIndexTestModelPut(strOf(name), i / 3);
+        zsetIndexTestModelPut(strOf(name), zscoreOf(i / 3));
     }
     for (size_t i = 0; i < count; i++)
         z.ptr = z.index->append(z.ptr, zsetIndexTestNameOf(&model[i]), model[i].score);
@@ -364,8 +380,8 @@ static void testScores(void **state) {
         struct zsetPlace p;
         ll2string(name + 1, (int64_t)i);
         assert_false(zsetFind(z, strOf(name), &p));
-        z.ptr = z.index->insert(z.ptr, strOf(name), scores[i], &p);
-        zsetIndexTestModelPut(strOf(name), scores[i]);
+        z.ptr = z.index->insert(z.ptr, strOf(name), zscoreOf(scores[i]), &p);
+        zsetIndexTestModelPut(strOf(name), zscoreOf(scores[i]));
     }
     zsetIndexTestCheckAll(z);
     z.index->destroy(z.ptr);
@@ -381,7 +397,7 @@ static struct zsetSlice lexSlice(struct zsetRef z, struct zlexBound min, struct 
 static void testLexRanges(void **state) {
     struct zsetRef z = {.index = *state};
     z.ptr = z.index->create(0);
-    for (const char *name = "abcdefg"; *name; name++) z.ptr = z.index->append(z.ptr, strN(name, 1), 0);
+    for (const char *name = "abcdefg"; *name; name++) z.ptr = z.index->append(z.ptr, strN(name, 1), zscoreOf(0));
     const struct zlexBound low = {.kind = ZLEX_MIN}, high = {.kind = ZLEX_MAX};
     const struct zlexBound b = {ZLEX_VALUE, false, STR("b")}, afterB = {ZLEX_VALUE, true, STR("b")};
     const struct zlexBound e = {ZLEX_VALUE, false, STR("e")}, beforeE = {ZLEX_VALUE, true, STR("e")};
@@ -430,8 +446,8 @@ static void zsetIndexTestLoad(void **state) {
                     assert_true(zsetLoadAdd(&l, zsetIndexTestNameOf(&model[i]), model[i].score));
             if (skipped < n)
                 assert_true(zsetLoadAdd(&l, zsetIndexTestNameOf(&model[skipped]), model[skipped].score));
-            if (n) assert_false(zsetLoadAdd(&l, zsetIndexTestNameOf(&model[n / 2]), 1000));
-            assert_false(zsetLoadAdd(&l, STR("new"), NAN));
+            if (n) assert_false(zsetLoadAdd(&l, zsetIndexTestNameOf(&model[n / 2]), zscoreOf(1000)));
+            assert_false(zsetLoadAdd(&l, STR("new"), zscoreOf(NAN)));
             assert_ptr_equal(l.z.index, n <= LISTPACK_ENTRIES ? &zsetListpack : large);
             checkInvariants(l.z);
             zsetIndexTestCheckAll(l.z);
@@ -455,10 +471,10 @@ static void testLoadWrongSize(void **state) {
         zsetFree(l.z);
     }
     struct zsetLoader l = zsetLoad(2);
-    assert_true(zsetLoadAdd(&l, STR("b"), 2));
+    assert_true(zsetLoadAdd(&l, STR("b"), zscoreOf(2)));
     assert_ptr_equal(l.z.index, &zsetListpack);
     assert_true(
-        zsetLoadAdd(&l, STR("a member of more than sixty-four bytes, which no listpack may have"), 1));
+        zsetLoadAdd(&l, STR("a member of more than sixty-four bytes, which no listpack may have"), zscoreOf(1)));
     assert_ptr_equal(l.z.index, large);
     checkInvariants(l.z);
     assert_int_equal(zsetLength(l.z), 2);
@@ -475,15 +491,15 @@ static void zsetIndexTestLoadMany(const struct zsetIndex *index, int ordered) {
     for (int n = 0; n < MANY; n++) {
         int i = n < ordered ? MANY - 1 - n : (int)((int64_t)(n - ordered) * 7919 % (MANY - ordered));
         struct str member = strN(name, ll2string(name, (int64_t)i * 7919 % 1000003));
-        assert_true(zsetLoadAdd(&l, member, i / 2));
-        if (n % 100 == 0) assert_false(zsetLoadAdd(&l, member, n));
+        assert_true(zsetLoadAdd(&l, member, zscoreOf(i / 2)));
+        if (n % 100 == 0) assert_false(zsetLoadAdd(&l, member, zscoreOf(n)));
     }
     struct zsetRef z = zsetLoadEnd(&l);
     checkInvariants(z);
     assert_int_equal(zsetLength(z), MANY);
     struct zsetIterator it = zsetIterateDown(z);
     struct zsetElement e;
-    for (int i = MANY; i--;) assert_true(zsetNext(&it, &e) && e.score == i / 2);
+    for (int i = MANY; i--;) assert_true(zsetNext(&it, &e) && e.score.value == i / 2);
     assert_false(zsetNext(&it, &e));
     zsetFree(z);
 }
@@ -500,6 +516,7 @@ static void zsetIndexTestBuild(void **state) {
     const struct zsetIndex *index = *state;
     static struct zsetItem items[MODEL_MAX];
     for (size_t n = 0; n <= MODEL_MAX; n++) {
+        large = n % 4 == 1;
         fillModel(n, n % 3 ? "member " : "12");
         for (size_t i = 0; i < n; i++)
             items[i] = (struct zsetItem){zsetIndexTestNameOf(&model[i]), model[i].score};
@@ -509,6 +526,7 @@ static void zsetIndexTestBuild(void **state) {
         if (n) checkRandomSlices(z);
         z.index->destroy(z.ptr);
     }
+    large = false;
 }
 
 /* Pairs are added to a set one by one and at once to another one, with members that come twice
@@ -517,7 +535,7 @@ enum { MANY_PAIRS = 90 };
 struct manyPairs {
     char names[MANY_PAIRS][80];
     struct str argv[2 * MANY_PAIRS];
-    double scores[MANY_PAIRS];
+    struct zscore scores[MANY_PAIRS];
     size_t count;
     int flags;
 };
@@ -534,8 +552,8 @@ static void zsetIndexTestRandomPairs(struct manyPairs *m) {
         if (randomBelow(3) == 0) name[len++] = 'x';
         if (randomBelow(400) == 0) memset(name + len, 'y', 65), len += 65;
         m->argv[2 * i] = strN(name, len);
-        m->scores[i] = randomBelow(10) ? zsetIndexTestRandomScore() : -0.0;
-        if (randomBelow(50) == 0) m->scores[i] = randomBelow(2) ? INFINITY : 5e18;
+        m->scores[i] = randomBelow(10) ? zsetIndexTestRandomScore() : zscoreOf(-0.0);
+        if (randomBelow(50) == 0) m->scores[i] = zscoreOf(randomBelow(2) ? INFINITY : 5e18);
     }
 }
 
@@ -543,7 +561,7 @@ static void zsetIndexTestAddOneByOne(struct zsetRef *z, const struct manyPairs *
                                      struct zsetAddedCounts *counts) {
     *counts = (struct zsetAddedCounts){0};
     for (size_t i = 0; i < m->count; i++) {
-        double score = m->scores[i];
+        struct zscore score = m->scores[i];
         enum zsetAdded done = zsetAdd(z, m->argv[2 * i], &score, m->flags);
         counts->added += done == ZADD_ADDED;
         counts->updated += done == ZADD_UPDATED;
@@ -557,7 +575,8 @@ static void zsetIndexTestCheckEqual(struct zsetRef a, struct zsetRef b) {
     assert_int_equal(zsetLength(a), zsetLength(b));
     while (zsetNext(&x, &e)) {
         assert_true(zsetNext(&y, &f));
-        assert_true(strEq(e.member, f.member) && e.score == f.score && signbit(e.score) == signbit(f.score));
+        assert_true(strEq(e.member, f.member) && isSame(e.score, f.score) &&
+                    signbit(e.score.value) == signbit(f.score.value));
     }
 }
 
@@ -567,6 +586,7 @@ static void testAddMany(void **state) {
     setLarge(*state);
     for (unsigned i = 0; i < 3000; i++) {
         struct zsetAddedCounts one, many;
+        large = i % 3 == 0;
         size_t announced = randomBelow(60);
         struct zsetRef a = zsetNew(announced, 0), b = {NULL, a.index};
         for (unsigned times = 1 + (unsigned)randomBelow(4); times; times--) {
@@ -589,6 +609,7 @@ static void testAddMany(void **state) {
         zsetFree(a);
         zsetFree(b);
     }
+    large = false;
     assert_true(bulks > 1000 && converted > 100);
 }
 
@@ -623,7 +644,7 @@ static void testDefrag(void **state) {
             size_t len = ll2string(name, i);
             if (i % 50 == 7) memset(name + len, 'x', 400), len += 400; /* stored outside of the leaf */
             assert_false(zsetFind(z, strN(name, len), &p));
-            z.ptr = z.index->insert(z.ptr, strN(name, len), i * 7919 % many, &p);
+            z.ptr = z.index->insert(z.ptr, strN(name, len), zscoreOf(i * 7919 % many), &p);
         }
         for (size_t every = 1; every <= 3; every++) {
             moves = 0;
@@ -636,7 +657,7 @@ static void testDefrag(void **state) {
             size_t len = ll2string(name, i);
             if (i % 50 == 7) memset(name + len, 'x', 400), len += 400;
             assert_true(zsetFind(z, strN(name, len), &p));
-            assert_true(p.score == i * 7919 % many);
+            assert_true(p.score.value == i * 7919 % many);
             if (i % 3 == 0) z.ptr = z.index->erase(z.ptr, &p); /* it can be changed, and freed */
         }
         checkInvariants(z);
@@ -706,7 +727,7 @@ static void testBytesBeside(void **state) {
             struct zsetPlace p;
             memcpy(name, (char[]){(char)k, (char)(k >> 8)}, 2);
             assert_false(zsetFind(z, strN(name, len), &p));
-            z.ptr = index->insert(z.ptr, strN(name, len), randomDouble(), &p);
+            z.ptr = index->insert(z.ptr, strN(name, len), zscoreOf(randomDouble()), &p);
         }
         double bytes = (double)(zmallocUsedMemory() - before) / MANY - (double)len;
         size_t reported = index->memory(z.ptr, 0), used = zmallocUsedMemory() - before;

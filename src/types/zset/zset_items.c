@@ -47,7 +47,7 @@ void zsetItemsFree(struct zsetItems *items) {
     zfree(items->item);
 }
 
-struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, double score, bool copy) {
+struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, struct zscore score, bool copy) {
     if (items->count == items->capacity) {
         items->capacity = items->capacity ? 2 * items->capacity : 16;
         items->item = zrealloc(items->item, items->capacity * sizeof *items->item);
@@ -62,24 +62,24 @@ struct zsetItem *zsetItemsAddElement(struct zsetItems *items, const struct zsetE
     return zsetItemsAdd(items, e->member, e->score, e->member.ptr == e->text);
 }
 
-static int zsetItemsCompareMembers(void *priv, size_t a, size_t b) {
-    const struct zsetItem *items = priv;
-    return strCmp(items[a].member, items[b].member);
+static int zsetItemsCompare(const struct zsetItem *a, const struct zsetItem *b) {
+    int order = zscoreCompare(a->score, b->score);
+    return order ? order : strCmp(a->member, b->member);
 }
 
-static bool zsetItemsInOrder(const struct zsetItem *a, const struct zsetItem *b) {
-    if (a->score != b->score) return a->score < b->score;
-    return strCmp(a->member, b->member) <= 0;
+static int zsetItemsCompareTied(void *priv, size_t a, size_t b) {
+    const struct zsetItem *items = priv;
+    return zsetItemsCompare(&items[a], &items[b]);
 }
 
 /* Each item moves once, to the position of its sorted key. */
 void zsetItemsSort(struct zsetItems *items) {
     size_t i = 1;
-    while (i < items->count && zsetItemsInOrder(&items->item[i - 1], &items->item[i])) i++;
+    while (i < items->count && zsetItemsCompare(&items->item[i - 1], &items->item[i]) <= 0) i++;
     if (i >= items->count) return;
     struct sortKey *keys = zmalloc(items->count * sizeof *keys);
-    for (i = 0; i < items->count; i++) keys[i] = (struct sortKey){keysortDouble(items->item[i].score), i};
-    keysortSort(keys, items->count, zsetItemsCompareMembers, items->item);
+    for (i = 0; i < items->count; i++) keys[i] = (struct sortKey){keysortDouble(items->item[i].score.value), i};
+    keysortSort(keys, items->count, zsetItemsCompareTied, items->item);
     struct zsetItem *sorted = zmalloc(items->capacity * sizeof *sorted);
     for (i = 0; i < items->count; i++) sorted[i] = items->item[keys[i].at];
     zfree(items->item);

@@ -3,8 +3,8 @@
  *
  *     | bytes, count | member | score | member | score | ... | end |
  *
- * A score is an integer element when it is integral, else its text; the format of dumps depends on it. All
- * operations walk: the sets are small and lie in few cache lines.
+ * A score is an integer element when it is an integer of 64 bits, which keeps it exactly, else its text; the
+ * format of dumps depends on it. All operations walk: the sets are small and lie in few cache lines.
  *
  * `place.at` points at the member. */
 #include <math.h>
@@ -16,37 +16,35 @@
 #include "types/zset/zset.h"
 #include "types/zset/zset_writer.h"
 
-#define LINE           64
-#define LINES_TO_SCAN  4      /* cache lines prefetched for a search */
-#define PAIR_GUESS     16     /* typical bytes of a pair */
-#define INTEGRAL_LIMIT 4.0e18 /* an integral score below it is stored as an integer */
+#define LINE          64
+#define LINES_TO_SCAN 4  /* cache lines prefetched for a search */
+#define PAIR_GUESS    16 /* typical bytes of a pair */
 
 /* ---- Scores ---- */
 
-static double zsetListpackScoreAt(unsigned char *score) {
+static struct zscore zsetListpackScoreAt(unsigned char *score) {
     struct lpValue v;
     double d;
     lpGetValue(score, &v);
-    if (!v.sval) return (double)v.lval;
+    if (!v.sval) return zscoreOfInteger(v.lval);
     bool ok = string2d(strN(v.sval, v.slen), &d);
     serverAssert(ok);
-    return d;
+    return zscoreOf(d);
 }
 
-static bool zsetListpackIsIntegral(double score) {
-    return score > -INTEGRAL_LIMIT && score < INTEGRAL_LIMIT && score == (double)(int64_t)score;
-}
-
-static unsigned char *zsetListpackPutScore(unsigned char *lp, double score, unsigned char *at, int where) {
+static unsigned char *zsetListpackPutScore(unsigned char *lp, struct zscore score, unsigned char *at,
+                                           int where) {
     char text[DOUBLE_STR_SIZE];
-    if (zsetListpackIsIntegral(score)) return lpInsertInt(lp, (int64_t)score, at, where, NULL);
-    return lpInsert(lp, strN(text, d2string(text, score)), at, where, NULL);
+    int64_t whole;
+    if (zscoreToInteger(score, &whole)) return lpInsertInt(lp, whole, at, where, NULL);
+    return lpInsert(lp, strN(text, d2string(text, score.value)), at, where, NULL);
 }
 
-static unsigned char *zsetListpackAppendScore(unsigned char *lp, double score) {
+static unsigned char *zsetListpackAppendScore(unsigned char *lp, struct zscore score) {
     char text[DOUBLE_STR_SIZE];
-    if (zsetListpackIsIntegral(score)) return lpAppendInt(lp, (int64_t)score);
-    return lpAppend(lp, strN(text, d2string(text, score)));
+    int64_t whole;
+    if (zscoreToInteger(score, &whole)) return lpAppendInt(lp, whole);
+    return lpAppend(lp, strN(text, d2string(text, score.value)));
 }
 
 /* ---- Walking by pairs ---- */
@@ -67,9 +65,10 @@ static bool zsetListpackPutPlace(unsigned char *lp, struct zsetPlace *p, unsigne
 }
 
 /* Whether the pair here is before (score, member). */
-static bool zsetListpackIsBefore(unsigned char *lp, unsigned char *at, double score, struct str member) {
-    double here = zsetListpackScoreAt(lpNext(lp, at));
-    return here != score ? here < score : lpCompare(at, member) < 0;
+static bool zsetListpackIsBefore(unsigned char *lp, unsigned char *at, struct zscore score,
+                                 struct str member) {
+    int order = zscoreCompare(zsetListpackScoreAt(lpNext(lp, at)), score);
+    return order ? order < 0 : lpCompare(at, member) < 0;
 }
 
 /* ---- Life ---- */
@@ -79,8 +78,9 @@ static void *zsetListpackCreate(size_t entries) {
 }
 
 static size_t zsetListpackPairBound(const struct zsetItem *item) {
-    return lpElementBound(item->member.len) + (zsetListpackIsIntegral(item->score)
-                                                   ? lpIntBytes((int64_t)item->score)
+    int64_t whole;
+    return lpElementBound(item->member.len) + (zscoreToInteger(item->score, &whole)
+                                                   ? lpIntBytes(whole)
                                                    : lpElementBound(DOUBLE_STR_SIZE));
 }
 
@@ -90,10 +90,11 @@ static void *zsetListpackBuild(const struct zsetItem *items, size_t count) {
     unsigned char *lp = zmalloc(bound), *to = lp + LP_HEADER_BYTES;
     for (size_t i = 0; i < count; i++) {
         char text[DOUBLE_STR_SIZE];
-        double score = items[i].score;
+        int64_t whole;
         to = lpElementWrite(to, items[i].member);
-        to = zsetListpackIsIntegral(score) ? lpElementWriteInt(to, (int64_t)score)
-                                           : lpElementWrite(to, strN(text, d2string(text, score)));
+        to = zscoreToInteger(items[i].score, &whole)
+                 ? lpElementWriteInt(to, whole)
+                 : lpElementWrite(to, strN(text, d2string(text, items[i].score.value)));
     }
     lpSeal(lp, (size_t)(to - lp) + LP_END_BYTES, 2 * count);
     return lpShrinkToFit(lp);
@@ -109,6 +110,16 @@ static void *zsetListpackCopy(const void *z) {
 
 static uint64_t zsetListpackLength(const void *z) {
     return lpLength((unsigned char *)z) / 2;
+}
+
+/* Scores with rests are at the ends, if there are any. */
+static bool zsetListpackHasRests(const void *z) {
+    unsigned char *lp = (unsigned char *)z, *at = lpFirst(lp);
+    if (!at || (zscoreIsSmall(zsetListpackScoreAt(lpNext(lp, at)).value) &&
+                zscoreIsSmall(zsetListpackScoreAt(lpLast(lp)).value)))
+        return false;
+    while (at && !zsetListpackScoreAt(lpNext(lp, at)).rest) at = zsetListpackNextPair(lp, at);
+    return at != NULL;
 }
 
 static size_t zsetListpackMemory(const void *z, size_t samples) {
@@ -217,17 +228,17 @@ static void zsetListpackRead(const void *z, const struct zsetPlace *p, struct zs
 
 /* ---- Changing ---- */
 
-static void *zsetListpackAppend(void *z, struct str member, double score) {
+static void *zsetListpackAppend(void *z, struct str member, struct zscore score) {
     return zsetListpackAppendScore(lpAppend(z, member), score);
 }
 
-static void *zsetListpackPrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetListpackPrepend(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
     unsigned char *lp = lpPrepend(z, member);
     (void)missed;
     return zsetListpackPutScore(lp, score, lpFirst(lp), LP_AFTER);
 }
 
-static void *zsetListpackInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetListpackInsert(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
     unsigned char *lp = z, *at = lpFirst(lp), *inserted;
     (void)missed;
     while (at && zsetListpackIsBefore(lp, at, score, member)) at = zsetListpackNextPair(lp, at);
@@ -243,7 +254,7 @@ static void *zsetListpackErase(void *z, const struct zsetPlace *found) {
 }
 
 /* Updates in place when the order of the neighbours stays right. */
-static void *zsetListpackUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
+static void *zsetListpackUpdate(void *z, struct str member, struct zscore score, const struct zsetPlace *found) {
     unsigned char *lp = z, *prev = zsetListpackPrevPair(lp, found->at),
                   *next = zsetListpackNextPair(lp, found->at);
     if ((!prev || zsetListpackIsBefore(lp, prev, score, member)) &&
@@ -266,7 +277,7 @@ static void zsetListpackEmit(const void *z, struct client *c, struct zsetPlace p
     zsetWriterBegin(&w, c, shape);
     for (; count; count--) {
         unsigned char *score = lpNext(lp, at);
-        zsetWrite(&w, lpView(at, text), shape == ZSHAPE_MEMBERS ? 0 : zsetListpackScoreAt(score));
+        zsetWrite(&w, lpView(at, text), shape == ZSHAPE_MEMBERS ? zscoreOf(0) : zsetListpackScoreAt(score));
         at = reverse ? zsetListpackPrevPair(lp, at) : lpNext(lp, score);
     }
     zsetWriterEnd(&w);
@@ -319,6 +330,7 @@ const struct zsetIndex zsetListpack = {
     .destroy = zsetListpackDestroy,
     .copy = zsetListpackCopy,
     .length = zsetListpackLength,
+    .hasRests = zsetListpackHasRests,
     .memory = zsetListpackMemory,
     .allocations = zsetListpackAllocations,
     .find = zsetListpackFind,

@@ -54,14 +54,14 @@ static void zsetOpsSourceOpen(struct zsetSource *s, const struct object *o) {
     }
 }
 
-static bool zsetOpsSourceFind(const struct zsetSource *s, struct str member, double *score) {
+static bool zsetOpsSourceFind(const struct zsetSource *s, struct str member, struct zscore *score) {
     struct zsetPlace p;
     switch (s->kind) {
     case SOURCE_ZSET:
         if (!zsetFind(s->zset, member, &p)) return false;
         *score = p.score;
         return true;
-    case SOURCE_SET: *score = 1; return setContains(s->set, member);
+    case SOURCE_SET: *score = zscoreOf(1); return setContains(s->set, member);
     default: return false;
     }
 }
@@ -86,7 +86,7 @@ static bool zsetOpsSourceNext(struct sourceIterator *it, struct zsetElement *e) 
     case SOURCE_SET:
         if (!setNext(&it->set, &m)) return false;
         e->member = m.s;
-        e->score = 1;
+        e->score = zscoreOf(1);
         if (m.s.ptr == m.text) e->member.ptr = memcpy(e->text, m.text, m.s.len);
         return true;
     default: return false;
@@ -108,21 +108,25 @@ struct zsetOperation {
     struct zsetSource *sources;
 };
 
-static double zsetOpsWeighted(const struct zsetOperation *op, const struct zsetSource *s, double score) {
-    return op->aggregate == AGGREGATE_COUNT ? s->weight : s->weight * score;
+/* A weight of 1 leaves integers as exact as they are; a product is a double. */
+static struct zscore zsetOpsWeighted(const struct zsetOperation *op, const struct zsetSource *s,
+                                     struct zscore score) {
+    if (op->aggregate == AGGREGATE_COUNT) return zscoreOf(s->weight);
+    return s->weight == 1 ? score : zscoreOf(s->weight * score.value);
 }
 
 /* inf * 0 counts as 0, and so does inf - inf. */
-static double zsetOpsFirstScore(const struct zsetOperation *op, const struct zsetSource *s, double score) {
-    double v = zsetOpsWeighted(op, s, score);
-    return isnan(v) ? 0 : v;
+static struct zscore zsetOpsFirstScore(const struct zsetOperation *op, const struct zsetSource *s,
+                                       struct zscore score) {
+    struct zscore v = zsetOpsWeighted(op, s, score);
+    return isnan(v.value) ? zscoreOf(0) : v;
 }
 
-static double zsetOpsAggregate(enum zsetAggregate how, double a, double b) {
+static struct zscore zsetOpsAggregate(enum zsetAggregate how, struct zscore a, struct zscore b) {
     switch (how) {
-    case AGGREGATE_MIN: return b < a ? b : a;
-    case AGGREGATE_MAX: return b > a ? b : a;
-    default: a += b; return isnan(a) ? 0 : a;
+    case AGGREGATE_MIN: return zscoreCompare(b, a) < 0 ? b : a;
+    case AGGREGATE_MAX: return zscoreCompare(b, a) > 0 ? b : a;
+    default: a = zsetAddScores(a, b); return isnan(a.value) ? zscoreOf(0) : a;
     }
 }
 
@@ -164,8 +168,8 @@ static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) 
 }
 
 /* Whether the member is in all other sources; aggregates its score on the way. */
-static bool zsetOpsIsInAll(const struct zsetOperation *op, struct str member, double *score) {
-    double other;
+static bool zsetOpsIsInAll(const struct zsetOperation *op, struct str member, struct zscore *score) {
+    struct zscore other;
     for (int i = 1; i < op->count; i++) {
         const struct zsetSource *s = &op->sources[i];
         if (!zsetOpsSourceFind(s, member, &other)) return false;
@@ -198,7 +202,7 @@ static uint64_t zsetOpsCountIntersection(const struct zsetOperation *op) {
 }
 
 static bool zsetOpsIsInAnyOther(const struct zsetOperation *op, struct str member) {
-    double score;
+    struct zscore score;
     for (int i = 1; i < op->count; i++)
         if (zsetOpsSourceFind(&op->sources[i], member, &score)) return true;
     return false;
@@ -226,7 +230,7 @@ static bool zsetOpsLooksUpInOthers(const struct zsetOperation *op) {
 static void zsetOpsDropMarked(struct zsetItems *items) {
     size_t kept = 0;
     for (size_t i = 0; i < items->count; i++)
-        if (!isnan(items->item[i].score)) items->item[kept++] = items->item[i];
+        if (!isnan(items->item[i].score.value)) items->item[kept++] = items->item[i];
     items->count = kept;
 }
 
@@ -246,7 +250,7 @@ static void zsetOpsSubtractFromIndex(const struct zsetOperation *op, struct zset
         zsetOpsSourceIterate(&it, &op->sources[i]);
         while (zsetOpsSourceNext(&it, &e)) {
             struct zsetItem *item = hashtableFind(&index, e.member);
-            if (item) item->score = NAN;
+            if (item) item->score = zscoreOf(NAN);
         }
         zsetOpsSourceStop(&it);
     }

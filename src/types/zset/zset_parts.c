@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset_parts.c - see zset_private.h. The elements are written in the form of zset_rdb.c, in another order.
+/* zset_parts.c - see zset_private.h. The elements are written in the form of zset_rdb.c, in another order. The
+ * form is that of the moment when the set is registered: scores with rests that come later are not saved.
  *
  *     btree        leaf by leaf from the highest score down; before a change, its whole leaf (struct zbtWalk)
  *     skiplist     by the positions of the member index; before an element changes, all elements of its range
@@ -19,20 +20,18 @@
 
 struct zsetPartsState {
     struct largeValue *v;
+    bool as_text;              /* scores may have rests */
     struct zbtWalk walk;       /* of a btree */
     struct tableParts table;   /* of a skiplist */
     struct rewriteItems items; /* when commands are written */
 };
 
-static void zsetPartsWrite(struct zsetPartsState *s, struct rioWriter *w, struct str member, double score) {
-    if (s->v->commands) {
-        rewriteItem(&s->items);
-        rewriteArgDouble(w, score);
-        rewriteArg(w, member);
-    } else {
-        rdbWriteString(w, member);
-        rdbWriteDouble(w, score);
-    }
+static void zsetPartsWrite(struct zsetPartsState *s, struct rioWriter *w, struct str member,
+                           struct zscore score) {
+    if (s->v->commands)
+        zsetRdbRewriteElement(&s->items, member, score);
+    else
+        zsetRdbWriteElement(w, member, score, s->as_text);
 }
 
 static struct zsetPartsState *zsetPartsBegin(struct largeValue *v, const struct object *o) {
@@ -40,6 +39,7 @@ static struct zsetPartsState *zsetPartsBegin(struct largeValue *v, const struct 
     uint64_t length = zsetLength(zsetOpen(o));
     struct rioWriter *w = largeValueWriter(v);
     s->v = v;
+    s->as_text = zsetHasRests(zsetOpen(o));
     s->items =
         (struct rewriteItems){.w = w, .left = length, .args_per_item = 2, .name = STR("ZADD"), .key = v->key};
     if (!v->commands) rdbWriteLen(w, length);
@@ -110,8 +110,12 @@ static const struct valueParts btreeParts = {.isLarge = zsetPartsBtreeIsLarge,
 /* In either thread. Of a node's links only the word with its height is read (zskiplist.c). */
 static void zsetPartsWriteNode(struct rioWriter *w, const void *node, const struct queueEntryForm *form) {
     (void)form;
-    rdbWriteString(w, zslGetNodeElement(node));
-    rdbWriteDouble(w, zslGetNodeScore(node));
+    zsetRdbWriteElement(w, zslGetNodeElement(node), zslGetNodeScore(node), false);
+}
+static void zsetPartsWriteExactNode(struct rioWriter *w, const void *node,
+                                    const struct queueEntryForm *form) {
+    (void)form;
+    zsetRdbWriteElement(w, zslGetNodeElement(node), zslGetNodeScore(node), true);
 }
 
 static void zsetPartsPassNode(void *priv, void *node) {
@@ -146,7 +150,7 @@ static bool zsetPartsSkiplistNext(struct largeValue *v) {
 
 static bool zsetPartsSkiplistGive(struct largeValue *v, struct queueEntries *batch) {
     struct zsetPartsState *s = v->state;
-    batch->write = zsetPartsWriteNode;
+    batch->write = s->as_text ? zsetPartsWriteExactNode : zsetPartsWriteNode;
     return tablePartsGive(&s->table, batch, zsetPartsPassNode, s);
 }
 

@@ -45,11 +45,17 @@ static struct str zsetPartsTestMember(char *buf) {
     return strN(buf, len);
 }
 
-static double zsetPartsTestScore(void) {
+/* Some scores have rests: never, only those of changes, or always. */
+static enum { RESTS_NEVER, RESTS_LATER, RESTS_ALWAYS } rests;
+static bool as_text; /* whether the set had rests when the snapshot began */
+
+static struct zscore zsetPartsTestScore(bool later) {
+    if (randomBelow(4) == 0 && (rests == RESTS_ALWAYS || (rests == RESTS_LATER && later)))
+        return zscoreOfInteger((1ll << 60) + (int64_t)randomBelow(2000));
     switch (randomBelow(4)) {
-    case 0: return 1;
-    case 1: return randomDouble();
-    default: return (double)randomBelow(3000) - 1000;
+    case 0: return zscoreOf(1);
+    case 1: return zscoreOf(randomDouble());
+    default: return zscoreOf((double)randomBelow(3000) - 1000);
     }
 }
 
@@ -63,7 +69,7 @@ static void zsetPartsTestChange(void) {
     struct zsetRef z = zsetOpen(object);
     char buf[MEMBER_MAX];
     struct str member = zsetPartsTestMember(buf);
-    double score = zsetPartsTestScore();
+    struct zscore score = zsetPartsTestScore(true);
     uint64_t which = randomBelow(40);
     if (which == 0 && zsetLength(z))
         zsetPartsTestRemoveRange(&z);
@@ -79,7 +85,7 @@ static void zsetPartsTestMake(const struct zsetIndex *index) {
     char buf[MEMBER_MAX];
     uint64_t length = ZBT_WALK_MIN + 1 + randomBelow(UNIVERSE - 2000);
     while (zsetLength(z) < length) {
-        double score = zsetPartsTestScore();
+        struct zscore score = zsetPartsTestScore(false);
         zsetAdd(&z, zsetPartsTestMember(buf), &score, 0);
     }
     object = objectCreate(STR("key"), OBJ_NO_EXPIRE, zsetValue(z));
@@ -116,8 +122,10 @@ static void zsetPartsTestRunCommands(sds bytes, struct zsetRef *z) {
         assert_true(strEq(zsetPartsTestArg(&p), STR("ZADD")));
         assert_true(strEq(zsetPartsTestArg(&p), STR("key")));
         for (argc -= 2; argc; argc -= 2) {
-            double score;
-            assert_true(string2d(zsetPartsTestArg(&p), &score));
+            double value;
+            struct str text = zsetPartsTestArg(&p);
+            assert_true(string2d(text, &value));
+            struct zscore score = zscoreOfText(value, text);
             assert_int_equal(zsetAdd(z, zsetPartsTestArg(&p), &score, 0), ZADD_ADDED);
         }
     }
@@ -129,7 +137,7 @@ static void zsetPartsTestLoad(sds bytes, struct zsetRef *z) {
     struct value v;
     uint8_t type;
     rioReaderInitMemory(&r.io, sdsview(bytes));
-    assert_true(rioReadByte(&r.io, &type) && type == RDB_TYPE_ZSET_2);
+    assert_true(rioReadByte(&r.io, &type) && type == (as_text ? RDB_TYPE_ZSET : RDB_TYPE_ZSET_2));
     assert_true(rdbReadHeld(&r, &key) && strEq(key.s, STR("key")));
     rdbHeldFree(&key);
     assert_int_equal(zsetRdbLoad(&r, type, &v), RDB_LOADED);
@@ -144,7 +152,7 @@ static void zsetPartsTestExpectEqual(struct zsetRef a, struct zsetRef b) {
     assert_int_equal(zsetLength(a), zsetLength(b));
     while (zsetNext(&i, &x)) {
         assert_true(zsetNext(&j, &y));
-        assert_true(strEq(x.member, y.member) && x.score == y.score);
+        assert_true(strEq(x.member, y.member) && zscoreCompare(x.score, y.score) == 0);
     }
 }
 
@@ -178,6 +186,7 @@ static bool zsetPartsTestSteps(struct largeValue *v) {
 static void zsetPartsTestSnapshot(bool commands) {
     struct rioWriter like = {.version = RDB_VERSION_OWN};
     struct zsetRef z = zsetOpen(object), wanted = {z.index->copy(z.ptr), z.index};
+    as_text = zsetHasRests(z);
     largeValuesStart(NULL, commands, &like);
     largeValueRegister(0, object);
     struct largeValue *v = largeValueFind(objectPtr(object));
@@ -189,6 +198,7 @@ static void zsetPartsTestSnapshot(bool commands) {
 
 static void zsetPartsTestRun(const struct zsetIndex *index) {
     size_t used = zmallocUsedMemory();
+    rests = (int)randomBelow(3);
     zsetPartsTestMake(index);
     while (object && zsetLength(zsetOpen(object)) > ZBT_WALK_MIN && randomBelow(6))
         zsetPartsTestSnapshot(randomBelow(2));
@@ -248,6 +258,7 @@ static void zsetPartsTestGiven(bool finish, bool remove, bool change) {
     struct object *tree = object;
     zsetPartsTestMake(&zsetSkiplist);
     struct zsetRef z = zsetOpen(object), t = zsetOpen(tree), wanted = {z.index->copy(z.ptr), z.index};
+    as_text = rests == RESTS_ALWAYS;
     largeValuesStart(queue, false, &like);
     largeValueRegister(0, object);
     largeValueRegister(0, tree);
@@ -282,7 +293,10 @@ static void zsetPartsTestGiven(bool finish, bool remove, bool change) {
 
 static void testGivenZsets(void **state) {
     (void)state;
-    for (unsigned bits = 0; bits < 8; bits++) zsetPartsTestGiven(bits & 1, bits & 2, bits & 4);
+    for (unsigned bits = 0; bits < 24; bits++) {
+        rests = bits / 8;
+        zsetPartsTestGiven(bits & 1, bits & 2, bits & 4);
+    }
 }
 
 static void testLargeZsets(void **state) {
@@ -291,10 +305,10 @@ static void testLargeZsets(void **state) {
         char buf[MEMBER_MAX];
         struct zsetRef z = {zsetIndexes[encoding]->create(0), zsetIndexes[encoding]};
         for (double score = 0; score < LARGE_VALUE_ELEMENTS; score++)
-            z.ptr = z.index->append(z.ptr, strN(buf, (size_t)sprintf(buf, "%g", score)), score);
+            z.ptr = z.index->append(z.ptr, strN(buf, (size_t)sprintf(buf, "%g", score)), zscoreOf(score));
         object = objectCreate(STR("key"), OBJ_NO_EXPIRE, zsetValue(z));
         assert_false(objectIsLarge(object));
-        z.ptr = z.index->append(z.ptr, STR("last"), INFINITY);
+        z.ptr = z.index->append(z.ptr, STR("last"), zscoreOf(INFINITY));
         zsetCommit(object, z);
         assert_true(objectIsLarge(object) == (encoding != ZSET_LISTPACK));
         zsetPartsTestFree();
@@ -310,7 +324,7 @@ static void zsetPartsTestBytes(int encoding, uint64_t elements, size_t bytes, bo
         size_t short_bytes = 8 + sizeof(double), len = bytes / elements - sizeof(double);
         if (in_one) len = i == elements / 2 ? bytes - (elements - 1) * short_bytes - sizeof(double) : 8;
         sprintf(buf, "%07d", (int)i);
-        z.ptr = z.index->append(z.ptr, strN(buf, len), (double)i);
+        z.ptr = z.index->append(z.ptr, strN(buf, len), zscoreOf((double)i));
     }
     object = objectCreate(STR("key"), OBJ_NO_EXPIRE, zsetValue(z));
     assert_true(objectIsLarge(object) == large);
@@ -338,7 +352,7 @@ static void testPartsOfLongMembers(void **state) {
     memset(buf, 'x', sizeof buf);
     for (int i = 0; i < 2000; i++) {
         sprintf(buf, "%07d", i);
-        z.ptr = z.index->append(z.ptr, strN(buf, i % 500 < 250 ? sizeof buf : 20), i);
+        z.ptr = z.index->append(z.ptr, strN(buf, i % 500 < 250 ? sizeof buf : 20), zscoreOf(i));
     }
     object = objectCreate(STR("key"), OBJ_NO_EXPIRE, zsetValue(z));
     for (int commands = 0; commands < 2; commands++) {

@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "data/forkless/large_value.h"
+#include "data/rdb/rewrite.h"
 #include "types/zset/zset.h"
 
 /* Maximum of the bytes that a score and the headers take in a listpack. */
@@ -15,10 +16,15 @@ const struct zsetIndex *zsetIndexFor(size_t entries, size_t longest);
 /* The encoding of sets that are no listpacks: ZSET_SKIPLIST or ZSET_BTREE. */
 int zsetLargeEncoding(void);
 /* Returns what adding does to a member that has the score `present`; *score becomes its new one. */
-enum zsetAdded zsetDecide(double present, double *score, int flags);
+enum zsetAdded zsetDecide(struct zscore present, struct zscore *score, int flags);
 
 /* The lowest bit of a cursor, a fraction of a position, says from which index it is. */
 #define ZSET_CURSOR_TREE 1
+
+/* Writes an element in the form of zset_rdb.c; as_text: for a set whose scores may have rests. The thread of a
+ * snapshot calls it, too. */
+void zsetRdbWriteElement(struct rioWriter *w, struct str member, struct zscore score, bool as_text);
+void zsetRdbRewriteElement(struct rewriteItems *items, struct str member, struct zscore score);
 
 /* Returns how this value is saved in parts, or NULL: a listpack is saved as a whole. */
 const struct valueParts *zsetParts(const struct object *o);

@@ -20,16 +20,19 @@ static const char err_lexrange[] = "ERR min or max not valid string range item";
 /* ---- Parsing ---- */
 
 /* Bounds are parsed more freely than scores: one that is too large is infinite. */
-static bool zsetRangeParseScoreBound(struct str s, double *score, bool *exclusive) {
+static bool zsetRangeParseScoreBound(struct str s, double *score, int16_t *rest, bool *exclusive) {
     *exclusive = s.len && s.ptr[0] == '(';
     if (*exclusive) s = strN(s.ptr + 1, s.len - 1);
-    return string2dSaturating(s, score);
+    if (!string2dSaturating(s, score)) return false;
+    *rest = (int16_t)zsetScoreOf(*score, s).rest;
+    return true;
 }
 
 bool zsetParseScoreRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {
     r->by = ZRANGE_SCORE;
-    if (zsetRangeParseScoreBound(min, &r->score.min, &r->score.minex) &&
-        zsetRangeParseScoreBound(max, &r->score.max, &r->score.maxex))
+    struct zscoreRange *s = &r->score;
+    if (zsetRangeParseScoreBound(min, &s->min, &s->minrest, &s->minex) &&
+        zsetRangeParseScoreBound(max, &s->max, &s->maxrest, &s->maxex))
         return true;
     return replyError(c, err_scorerange);
 }

@@ -100,7 +100,7 @@ static bool zsetRangeFollowsStructure(struct zsetRef z, const struct zsetRange *
     struct zsetPlace first, last;
     if (r->by != ZRANGE_LEX || z.index->encoding == ZSET_LISTPACK || !propagateWanted()) return false;
     return z.index->atRank(z.ptr, 0, &first) && z.index->atRank(z.ptr, zsetLength(z) - 1, &last) &&
-           first.score != last.score;
+           zscoreCompare(first.score, last.score) != 0;
 }
 
 /* Propagates `words` and the ranks of the slice in place of the running command. */

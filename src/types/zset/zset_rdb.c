@@ -5,20 +5,36 @@
  *     zset 2        number of members, then each: member | score as binary64
  *     zset          number of members, then each: member | score as text
  *
+ * The last form is for sets whose scores have rests, of any size: a server without exact integers reads it, with
+ * rounded scores, and orders the members by these. All other sets are written in the first two.
+ *
  * Large sets are written from the highest score down, so that loading adds each member in front of all others
  * and need not search its place; a snapshot without a fork writes a skiplist in no order (zset_parts.c). */
 #include "data/rdb/rewrite.h"
 #include "types/rdb_hooks.h"
 #include "types/zset/zset.h"
+#include "types/zset/zset_private.h"
 
 uint8_t zsetRdbType(const struct object *o, int version) {
     (void)version;
+    if (zsetHasRests(zsetOpen(o))) return RDB_TYPE_ZSET;
     return o->encoding == ZSET_LISTPACK ? RDB_TYPE_ZSET_LISTPACK : RDB_TYPE_ZSET_2;
+}
+
+void zsetRdbWriteElement(struct rioWriter *w, struct str member, struct zscore score, bool as_text) {
+    rdbWriteString(w, member);
+    if (!as_text) {
+        rdbWriteDouble(w, score.value);
+        return;
+    }
+    char text[ZSCORE_TEXT_SIZE];
+    rdbWriteDoubleText(w, score.value, strN(text, zscorePrint(text, score)));
 }
 
 void zsetRdbSave(struct rioWriter *w, const struct object *o) {
     struct zsetRef z = zsetOpen(o);
-    if (z.index == &zsetListpack) {
+    bool as_text = zsetHasRests(z);
+    if (z.index == &zsetListpack && !as_text) {
         rdbWriteString(w, strN(z.ptr, lpBytes(z.ptr)));
         return;
     }
@@ -27,18 +43,26 @@ void zsetRdbSave(struct rioWriter *w, const struct object *o) {
     struct zsetElement e;
     rdbWriteLen(w, zsetLength(z));
     while (zsetNext(&it, &e)) {
-        rdbWriteString(w, e.member);
-        rdbWriteDouble(w, e.score);
+        zsetRdbWriteElement(w, e.member, e.score, as_text);
     }
 }
 
 /* ---- Loading ---- */
 
+static bool zsetRdbReadScore(struct rdbReader *r, uint8_t rdb_type, struct zscore *score) {
+    struct str text;
+    double value;
+    *score = zscoreOf(0);
+    if (rdb_type == RDB_TYPE_ZSET_2) return rdbReadDouble(r, &score->value);
+    if (!rdbReadDoubleText(r, &value, &text)) return false;
+    *score = zscoreOfText(value, text);
+    return true;
+}
+
 static bool zsetRdbLoadMember(struct rdbReader *r, uint8_t rdb_type, struct zsetLoader *l) {
     struct rdbHeld member;
-    double score;
-    bool ok = rdbReadHeld(r, &member) &&
-              (rdb_type == RDB_TYPE_ZSET_2 ? rdbReadDouble(r, &score) : rdbReadDoubleText(r, &score));
+    struct zscore score;
+    bool ok = rdbReadHeld(r, &member) && zsetRdbReadScore(r, rdb_type, &score);
     if (ok && !zsetLoadAdd(l, member.s, score))
         ok = rioFail(&r->io, "a member is in the sorted set twice, or has no score");
     rdbHeldFree(&member);
@@ -81,6 +105,13 @@ enum rdbLoaded zsetRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *
 
 /* ---- Rewriting ---- */
 
+void zsetRdbRewriteElement(struct rewriteItems *items, struct str member, struct zscore score) {
+    char text[ZSCORE_TEXT_SIZE];
+    rewriteItem(items);
+    rewriteArg(items->w, strN(text, zscorePrint(text, score)));
+    rewriteArg(items->w, member);
+}
+
 void zsetRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     struct zsetRef z = zsetOpen(o);
     struct rewriteItems items = {
@@ -88,9 +119,5 @@ void zsetRdbRewrite(struct rioWriter *w, struct str key, const struct object *o)
     zsetWarm(z);
     struct zsetIterator it = zsetIterate(z, 0);
     struct zsetElement e;
-    while (zsetNext(&it, &e)) {
-        rewriteItem(&items);
-        rewriteArgDouble(w, e.score);
-        rewriteArg(w, e.member);
-    }
+    while (zsetNext(&it, &e)) zsetRdbRewriteElement(&items, e.member, e.score);
 }

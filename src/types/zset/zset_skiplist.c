@@ -87,13 +87,13 @@ static void zsetSkiplistDestroy(void *z) {
     zfreeSized(zs, sizeof *zs);
 }
 
-static void *zsetSkiplistAppend(void *z, struct str member, double score) {
+static void *zsetSkiplistAppend(void *z, struct str member, struct zscore score) {
     struct zset *zs = z;
     hashtableAddUnchecked(&zs->members, zslAppend(&zs->list, score, member), zsetSkiplistMemberHash(member));
     return zs;
 }
 
-static void *zsetSkiplistPrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetSkiplistPrepend(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
     struct zset *zs = z;
     hashtableAddUnchecked(&zs->members, zslPrepend(&zs->list, score, member), missed->hash);
     return zs;
@@ -109,6 +109,10 @@ static void *zsetSkiplistCopy(const void *z) {
 
 static uint64_t zsetSkiplistLength(const void *z) {
     return zslGetLength(&((const struct zset *)z)->list);
+}
+
+static bool zsetSkiplistHasRests(const void *z) {
+    return zslHasRests(&((const struct zset *)z)->list);
 }
 
 static size_t zsetSkiplistMemory(const void *z, size_t samples) {
@@ -198,18 +202,19 @@ static inline void zsetSkiplistWillChange(struct zset *zs, uint64_t hash) {
     if (v) zsetPartsSave(v, hash);
 }
 
-static void *zsetSkiplistInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetSkiplistInsert(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
     struct zset *zs = z;
     zsetSkiplistWillChange(zs, missed->hash);
     hashtableAddUnchecked(&zs->members, zslInsert(&zs->list, score, member), missed->hash);
     return zs;
 }
 
-static void *zsetSkiplistUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
+static void *zsetSkiplistUpdate(void *z, struct str member, struct zscore score, const struct zsetPlace *found) {
     struct zset *zs = z;
     (void)member;
     zsetSkiplistWillChange(zs, found->hash);
-    zslUpdateScore(&zs->list, found->at, score);
+    zskiplistNode *now = zslUpdateScore(&zs->list, found->at, score);
+    if (now != found->at) hashtableReplaceEntry(&zs->members, found->at, now, found->hash);
     return zs;
 }
 
@@ -239,7 +244,7 @@ static void *zsetSkiplistEraseRange(void *z, uint64_t rank, uint64_t count) {
 #define LINK_AHEAD 8 /* nodes that are prefetched while others are linked */
 
 static struct sortKey zsetSkiplistKeyOf(const zskiplistNode *n) {
-    return (struct sortKey){keysortDouble(zslGetNodeScore(n)), (size_t)n};
+    return (struct sortKey){keysortDouble(zslGetNodeScore(n).value), (size_t)n};
 }
 
 static void zsetSkiplistLoosen(void *z, struct sortKey *loose) {
@@ -248,7 +253,7 @@ static void zsetSkiplistLoosen(void *z, struct sortKey *loose) {
     zslInit(&zs->list);
 }
 
-static struct sortKey zsetSkiplistAddLoose(void *z, struct str member, double score,
+static struct sortKey zsetSkiplistAddLoose(void *z, struct str member, struct zscore score,
                                            const struct zsetPlace *missed) {
     struct zset *zs = z;
     zskiplistNode *n = zslNewNode(score, member);
@@ -256,14 +261,16 @@ static struct sortKey zsetSkiplistAddLoose(void *z, struct str member, double sc
     return zsetSkiplistKeyOf(n);
 }
 
-static int zsetSkiplistCompareMembers(void *priv, size_t a, size_t b) {
+static int zsetSkiplistCompareTied(void *priv, size_t a, size_t b) {
+    const zskiplistNode *x = (const zskiplistNode *)a, *y = (const zskiplistNode *)b;
     (void)priv;
-    return strCmp(zslGetNodeElement((const zskiplistNode *)a), zslGetNodeElement((const zskiplistNode *)b));
+    int order = zscoreCompare(zslGetNodeScore(x), zslGetNodeScore(y));
+    return order ? order : strCmp(zslGetNodeElement(x), zslGetNodeElement(y));
 }
 
 static void zsetSkiplistLink(void *z, struct sortKey *loose, size_t count) {
     struct zset *zs = z;
-    keysortSort(loose, count, zsetSkiplistCompareMembers, NULL);
+    keysortSort(loose, count, zsetSkiplistCompareTied, NULL);
     for (size_t i = 0; i < count; i++) {
         if (i + LINK_AHEAD < count) __builtin_prefetch((const void *)loose[i + LINK_AHEAD].at, 1);
         zslAppendNode(&zs->list, (zskiplistNode *)loose[i].at);
@@ -418,7 +425,7 @@ static bool zsetSkiplistFetchRange(const zskiplist *list, const struct prefetchR
  * the new score. */
 static bool zsetSkiplistPassNeighbour(struct prefetchState *state) {
     const struct zslFetch *way = zsetSkiplistWay(state);
-    double neighbour = zslGetNodeScore(state->at);
+    double neighbour = zslGetNodeScore(state->at).value;
     return neighbour >= way->score && neighbour <= way->other && zsetSkiplistBeginWay(state);
 }
 
@@ -433,7 +440,7 @@ static bool zsetSkiplistFetchNeighbour(const zskiplist *list, const struct prefe
         zslFetchBegin(list, score, NAN, zsetSkiplistWay(state));
         return zsetSkiplistBeginWay(state);
     }
-    old = zslGetNodeScore(state->at);
+    old = zslGetNodeScore(state->at).value;
     if (wants->parts & PREFETCH_INCREMENT) score += old;
     if (score > old) {
         zslFetchBegin(list, old, score, zsetSkiplistWay(state));
@@ -485,6 +492,7 @@ const struct zsetIndex zsetSkiplist = {
     .destroy = zsetSkiplistDestroy,
     .copy = zsetSkiplistCopy,
     .length = zsetSkiplistLength,
+    .hasRests = zsetSkiplistHasRests,
     .memory = zsetSkiplistMemory,
     .allocations = zsetSkiplistAllocations,
     .find = zsetSkiplistFind,

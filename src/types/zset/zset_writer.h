@@ -20,17 +20,18 @@ static inline void zsetWriterBegin(struct zsetWriter *w, struct client *c, enum 
     *w = (struct zsetWriter){.out = {.c = c}, .shape = shape, .resp3 = c->resp >= 3};
 }
 
-static inline unsigned zsetScoreText(char *dst, double score) {
+static inline unsigned zsetScoreText(char *dst, struct zscore s) {
+    double score = s.value;
     if (score > 0 && score < 10 && score == (int)score) {
         *dst = (char)('0' + (int)score);
         return 1;
     }
     if (score > -1e15 && score < 1e15 && score == (double)(int64_t)score && score != 0)
         return ll2string(dst, (int64_t)score);
-    return d2string(dst, score);
+    return zsetPrintScore(dst, s);
 }
 
-static inline char *zsetPutScore(char *p, double score, bool resp3) {
+static inline char *zsetPutScore(char *p, struct zscore score, bool resp3) {
     if (resp3) {
         *p++ = ',';
         p += zsetScoreText(p, score);
@@ -44,18 +45,24 @@ static inline char *zsetPutScore(char *p, double score, bool resp3) {
     return respPutCrlf(p);
 }
 
+/* Replies one score. */
+static inline void zsetReplyScore(struct client *c, struct zscore score, bool resp3) {
+    char *dst = replyReserve(c, ZSET_WRITER_SLOP);
+    if (dst) replyAdvance(c, (size_t)(zsetPutScore(dst, score, resp3) - dst));
+}
+
 /* Writes a member that is too long for the reserved space. */
-static inline void zsetWriteLong(struct zsetWriter *w, struct str member, double score) {
+static inline void zsetWriteLong(struct zsetWriter *w, struct str member, struct zscore score) {
     struct client *c = w->out.c;
     if (!c) return;
     bulkWriterFlush(&w->out);
     if (w->shape == ZSHAPE_PAIRS) replyArrayLen(c, 2);
     replyBulk(c, member);
-    if (w->shape != ZSHAPE_MEMBERS) replyDouble(c, score);
+    if (w->shape != ZSHAPE_MEMBERS) zsetReplyScore(c, score, w->resp3);
 }
 
 /* Writes one element. The score is not read when only members are replied. */
-static inline void zsetWrite(struct zsetWriter *w, struct str member, double score) {
+static inline void zsetWrite(struct zsetWriter *w, struct str member, struct zscore score) {
     size_t need = member.len + ZSET_WRITER_SLOP;
     if (!bulkWriterHasRoom(&w->out, need)) {
         if (need > BULK_WRITER_ROOM) zsetWriteLong(w, member, score);
