@@ -271,7 +271,7 @@ static void zsetHookDigest(const struct object *o, uint8_t digest[20]) {
         char text[ZSCORE_TEXT_SIZE];
         digestMix(element, e.member);
         if (e.score.value == 0) e.score = zscoreOf(0);
-        digestMix(element, strN(text, zscorePrint(text, e.score)));
+        digestMix(element, strN(text, e.score.rest ? zscorePrint(text, e.score) : d2string(text, e.score.value)));
         digestXorDigest(digest, element);
     }
 }

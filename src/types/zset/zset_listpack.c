@@ -4,7 +4,9 @@
  *     | bytes, count | member | score | member | score | ... | end |
  *
  * A score is an integer element when it is an integer of 64 bits, which keeps it exactly, else its text; the
- * format of dumps depends on it. All operations walk: the sets are small and lie in few cache lines.
+ * format of dumps depends on it. Of the integers that doubles hold, those beyond TEXT_FROM are texts, too, such
+ * as 5e+18, unless the text would be read as another integer. All operations walk: the sets are small and lie
+ * in few cache lines.
  *
  * `place.at` points at the member. */
 #include <math.h>
@@ -17,8 +19,9 @@
 #include "types/zset/zset_writer.h"
 
 #define LINE          64
-#define LINES_TO_SCAN 4  /* cache lines prefetched for a search */
-#define PAIR_GUESS    16 /* typical bytes of a pair */
+#define LINES_TO_SCAN 4      /* cache lines prefetched for a search */
+#define PAIR_GUESS    16     /* typical bytes of a pair */
+#define TEXT_FROM     4.0e18 /* a higher or lower double is stored as its text */
 
 /* ---- Scores ---- */
 
@@ -32,18 +35,27 @@ static struct zscore zsetListpackScoreAt(unsigned char *score) {
     return zscoreOf(d);
 }
 
+/* Returns whether the score is stored as an integer element, and which one. */
+static bool zsetListpackIsWhole(struct zscore score, int64_t *whole) {
+    char text[DOUBLE_STR_SIZE];
+    int64_t read;
+    if (!zscoreToInteger(score, whole)) return false;
+    if (score.rest || (score.value > -TEXT_FROM && score.value < TEXT_FROM)) return true;
+    return string2ll(strN(text, d2string(text, score.value)), &read);
+}
+
 static unsigned char *zsetListpackPutScore(unsigned char *lp, struct zscore score, unsigned char *at,
                                            int where) {
     char text[DOUBLE_STR_SIZE];
     int64_t whole;
-    if (zscoreToInteger(score, &whole)) return lpInsertInt(lp, whole, at, where, NULL);
+    if (zsetListpackIsWhole(score, &whole)) return lpInsertInt(lp, whole, at, where, NULL);
     return lpInsert(lp, strN(text, d2string(text, score.value)), at, where, NULL);
 }
 
 static unsigned char *zsetListpackAppendScore(unsigned char *lp, struct zscore score) {
     char text[DOUBLE_STR_SIZE];
     int64_t whole;
-    if (zscoreToInteger(score, &whole)) return lpAppendInt(lp, whole);
+    if (zsetListpackIsWhole(score, &whole)) return lpAppendInt(lp, whole);
     return lpAppend(lp, strN(text, d2string(text, score.value)));
 }
 
@@ -79,7 +91,7 @@ static void *zsetListpackCreate(size_t entries) {
 
 static size_t zsetListpackPairBound(const struct zsetItem *item) {
     int64_t whole;
-    return lpElementBound(item->member.len) + (zscoreToInteger(item->score, &whole)
+    return lpElementBound(item->member.len) + (zsetListpackIsWhole(item->score, &whole)
                                                    ? lpIntBytes(whole)
                                                    : lpElementBound(DOUBLE_STR_SIZE));
 }
@@ -92,7 +104,7 @@ static void *zsetListpackBuild(const struct zsetItem *items, size_t count) {
         char text[DOUBLE_STR_SIZE];
         int64_t whole;
         to = lpElementWrite(to, items[i].member);
-        to = zscoreToInteger(items[i].score, &whole)
+        to = zsetListpackIsWhole(items[i].score, &whole)
                  ? lpElementWriteInt(to, whole)
                  : lpElementWrite(to, strN(text, d2string(text, items[i].score.value)));
     }
