@@ -146,6 +146,7 @@ set table [subst {
     unixsocket immutable
     unixsocketgroup immutable
     unixsocketperm immutable
+    zset-exact-integers bool
     zset-index {enum skiplist btree}
     zset-index-convert-percent {int 0 50}
     zset-max-listpack-entries|zset-max-ziplist-entries {int 0 $long_max}
