@@ -26,7 +26,7 @@ struct zscore {
 };
 
 #define ZSCORE_TEXT_SIZE   DOUBLE_STR_SIZE
-#define ZSCORE_EXACT_BELOW 0x1p53 /* a double holds integers below it, and the sum of two such numbers */
+#define ZSCORE_EXACT_BELOW 0x1p53 /* a double holds all integers below it */
 #define ZSCORE_REST_MAX    512
 
 static inline struct zscore zscoreOf(double value) {
@@ -37,7 +37,7 @@ static inline int zscoreCompare(struct zscore a, struct zscore b) {
     return (a.rest > b.rest) - (a.rest < b.rest);
 }
 static inline bool zscoreIsSmall(double value) {
-    return value < ZSCORE_EXACT_BELOW && value > -ZSCORE_EXACT_BELOW;
+    return __builtin_fabs(value) < ZSCORE_EXACT_BELOW;
 }
 
 struct zscore zscoreOfLargeInteger(int64_t v);
@@ -61,8 +61,6 @@ unsigned zscorePrint(char *dst, struct zscore s);
 /* Adds integers exactly as long as the sum fits 64 bits; all else, and larger sums, as doubles. */
 struct zscore zscoreAddLarge(struct zscore a, struct zscore b);
 static inline struct zscore zscoreAdd(struct zscore a, struct zscore b) {
-    double sum = a.value + b.value;
-    if (__builtin_expect(zscoreIsSmall(a.value) && zscoreIsSmall(b.value) && zscoreIsSmall(sum), 1))
-        return zscoreOf(sum);
-    return zscoreAddLarge(a, b);
+    bool small = __builtin_fabs(a.value) + __builtin_fabs(b.value) < ZSCORE_EXACT_BELOW;
+    return __builtin_expect(small, 1) ? zscoreOf(a.value + b.value) : zscoreAddLarge(a, b);
 }

@@ -253,25 +253,37 @@ struct zslKey {
     struct zscore score;
     struct str member;
 };
+/* As zslIsBeforeKey, for scores of equal values and a long member or a rest. */
+static __attribute__((noinline)) bool zslIsBeforeTied(const zskiplistNode *n, const struct zslKey *k) {
+    int rest = zslRestOf(n);
+    return rest != k->score.rest ? rest < k->score.rest : strCmp(zslMemberOf(n), k->member) < 0;
+}
 static inline bool zslIsBeforeKey(const zskiplistNode *n, const void *key) {
     const struct zslKey *k = key;
     if (n->score != k->score.value) return n->score < k->score.value;
-    int rest = zslRestOf(n);
-    if (__builtin_expect(rest != k->score.rest, 0)) return rest < k->score.rest;
-    return strCmp(zslMemberOf(n), k->member) < 0;
+    uint64_t word = zslWordOf(n);
+    if (zslHasExtra(word) || __builtin_expect(k->score.rest != 0, 0)) return zslIsBeforeTied(n, k);
+    return strCmp(strN(zslBytesOf(n, word), word >> LENGTH_SHIFT), k->member) < 0;
 }
-/* The rest of a node is read only where it matters. */
+
+/* Whether a score is in a range, without rests and with them. */
 static inline bool zslIsGteMin(const zskiplistNode *n, const struct zscoreRange *r) {
-    return n->score != r->min ? n->score > r->min : zslRestOf(n) >= r->minrest + r->minex;
+    return r->minex ? n->score > r->min : n->score >= r->min;
 }
 static inline bool zslIsLteMax(const zskiplistNode *n, const struct zscoreRange *r) {
-    return n->score != r->max ? n->score < r->max : zslRestOf(n) <= r->maxrest - r->maxex;
+    return r->maxex ? n->score < r->max : n->score <= r->max;
 }
 static inline bool zslIsBelowScoreMin(const zskiplistNode *n, const void *r) {
     return !zslIsGteMin(n, r);
 }
 static inline bool zslIsWithinScoreMax(const zskiplistNode *n, const void *r) {
     return zslIsLteMax(n, r);
+}
+static inline bool zslIsBelowExactMin(const zskiplistNode *n, const void *r) {
+    return !zscoreGteMin(zslScoreOf(n), r);
+}
+static inline bool zslIsWithinExactMax(const zskiplistNode *n, const void *r) {
+    return zscoreLteMax(zslScoreOf(n), r);
 }
 static inline bool zslIsBelowLexMin(const zskiplistNode *n, const void *r) {
     return !zlexGteMin(zslMemberOf(n), r);
@@ -587,11 +599,17 @@ zslLastLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t 
     return zslTowerNode(zsl, zslDescend(zsl, isLeft, range, pos, NULL));
 }
 
+/* Whether rests matter to a range. */
+static inline bool zslIsExact(const zskiplist *zsl, const struct zscoreRange *r) {
+    return __builtin_expect((zsl->word & RESTS_FLAG) || r->minrest || r->maxrest, 0);
+}
+
 zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
     uint64_t pos;
     if (zscoreRangeEmpty(r)) return NULL;
-    zskiplistNode *n = zslFirstNotLeft(zsl, zslIsBelowScoreMin, r, &pos);
-    if (!n || !zslIsLteMax(n, r)) return NULL;
+    zskiplistNode *n = zslIsExact(zsl, r) ? zslFirstNotLeft(zsl, zslIsBelowExactMin, r, &pos)
+                                          : zslFirstNotLeft(zsl, zslIsBelowScoreMin, r, &pos);
+    if (!n || !zscoreLteMax(zslScoreOf(n), r)) return NULL;
     if (rank) *rank = pos;
     return n;
 }
@@ -599,8 +617,9 @@ zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRan
 zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
     uint64_t pos;
     if (zscoreRangeEmpty(r)) return NULL;
-    zskiplistNode *n = zslLastLeft(zsl, zslIsWithinScoreMax, r, &pos);
-    if (!n || !zslIsGteMin(n, r)) return NULL;
+    zskiplistNode *n = zslIsExact(zsl, r) ? zslLastLeft(zsl, zslIsWithinExactMax, r, &pos)
+                                          : zslLastLeft(zsl, zslIsWithinScoreMax, r, &pos);
+    if (!n || !zscoreGteMin(zslScoreOf(n), r)) return NULL;
     if (rank) *rank = pos - 1;
     return n;
 }
@@ -623,10 +642,16 @@ zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r
     return n;
 }
 
-uint64_t zslCountInScoreRange(const zskiplistNode **n, const struct zscoreRange *r, bool back, uint64_t max) {
+uint64_t zslCountInScoreRange(const zskiplist *zsl, const zskiplistNode **n, const struct zscoreRange *r,
+                              bool back, uint64_t max) {
     const zskiplistNode *at = *n;
     uint64_t count = 0;
-    if (back) {
+    if (zslIsExact(zsl, r)) {
+        for (; at && count < max; count++) {
+            if (back ? zslIsBelowExactMin(at, r) : !zslIsWithinExactMax(at, r)) break;
+            at = back ? zslBackwardOf(at) : zslNextOf(at);
+        }
+    } else if (back) {
         for (; at && count < max && zslIsGteMin(at, r); count++) at = zslBackwardOf(at);
     } else {
         for (; at && count < max && zslIsLteMax(at, r); count++) at = zslNextOf(at);
@@ -847,10 +872,10 @@ zskiplistNode *zslUpdateScore(zskiplist *zsl, zskiplistNode *n, struct zscore sc
     }
     struct zslKey key = {score, zslMemberOf(n)};
     const zskiplistNode *next = zslNextOf(n), *before = zslBackwardOf(n);
-    int direction = zscoreCompare(score, zslScoreOf(n));
-    if (direction >= 0 && next && zslIsBeforeKey(next, &key))
+    bool rises = score.value != n->score ? score.value > n->score : score.rest >= zslRestOf(n);
+    if (rises && next && zslIsBeforeKey(next, &key))
         zslMoveRight(zsl, n, &key);
-    else if (direction < 0 && before && !zslIsBeforeKey(before, &key))
+    else if (!rises && before && !zslIsBeforeKey(before, &key))
         zslMoveLeft(zsl, n, &key);
     else
         zslSetScore(n, score);

@@ -145,7 +145,8 @@ zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r
 
 /* Counts the nodes from *n on whose scores are in the range, or backward from it, up to `max`, and sets *n to
  * the one behind the last of them, NULL at the end. *n is in the range or beyond it. O(max). */
-uint64_t zslCountInScoreRange(const zskiplistNode **n, const struct zscoreRange *r, bool back, uint64_t max);
+uint64_t zslCountInScoreRange(const zskiplist *zsl, const zskiplistNode **n, const struct zscoreRange *r,
+                              bool back, uint64_t max);
 
 /* Deletes `count` nodes from rank on; onDelete, unless NULL, is called for each node before it is freed.
  * Returns how many. O(log n + count). */

@@ -114,10 +114,10 @@ enum zsetAdded zsetDecide(struct zscore present, struct zscore *score, int flags
     if (flags & ZADD_NX) return ZADD_NOP;
     struct zscore wanted = flags & ZADD_INCR ? zsetAddScores(present, *score) : *score;
     if (isnan(wanted.value)) return ZADD_NAN;
-    int direction = zscoreCompare(wanted, present);
-    if ((flags & ZADD_GT && direction <= 0) || (flags & ZADD_LT && direction >= 0)) return ZADD_NOP;
+    if (flags & ZADD_GT && zscoreCompare(wanted, present) <= 0) return ZADD_NOP;
+    if (flags & ZADD_LT && zscoreCompare(wanted, present) >= 0) return ZADD_NOP;
     *score = wanted;
-    return direction == 0 ? ZADD_SAME : ZADD_UPDATED;
+    return wanted.value == present.value && wanted.rest == present.rest ? ZADD_SAME : ZADD_UPDATED;
 }
 
 enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, struct zscore *score, int flags) {

@@ -154,9 +154,10 @@ static bool zsetSkiplistSeek(const void *z, const struct zsetRange *r, bool last
 }
 
 /* Counts elements from *n on, which is in the range or beyond it, and sets *n to the one behind them. */
-static uint64_t zsetSkiplistWalk(const zskiplistNode **n, const struct zsetRange *r, uint64_t max) {
+static uint64_t zsetSkiplistWalk(const zskiplist *list, const zskiplistNode **n, const struct zsetRange *r,
+                                 uint64_t max) {
     uint64_t count = 0;
-    if (r->by == ZRANGE_SCORE) return zslCountInScoreRange(n, &r->score, r->reverse, max);
+    if (r->by == ZRANGE_SCORE) return zslCountInScoreRange(list, n, &r->score, r->reverse, max);
     for (; *n && count < max; count++) {
         struct str member = zslGetNodeElement(*n);
         if (!zlexGteMin(member, &r->lex) || !zlexLteMax(member, &r->lex)) break;
@@ -169,7 +170,7 @@ static uint64_t zsetSkiplistExtent(const void *z, const struct zsetRange *r, con
                                    uint64_t rank, uint64_t max) {
     const zskiplistNode *n = p->at;
     uint64_t end, walk = max <= EXTENT_WALK ? max : r->read ? EXTENT_WALK : 1;
-    uint64_t count = zsetSkiplistWalk(&n, r, walk);
+    uint64_t count = zsetSkiplistWalk(&((const struct zset *)z)->list, &n, r, walk);
     if (!n || count < walk || count == max) return count;
     struct zsetPlace far;
     if (!zsetSkiplistSeek(z, r, !r->reverse, &far, &end)) return 0;
@@ -279,6 +280,10 @@ static void zsetSkiplistLink(void *z, struct sortKey *loose, size_t count) {
 
 /* ---- Replying ---- */
 
+static inline void zsetSkiplistWrite(struct zsetWriter *w, const zskiplistNode *n) {
+    zsetWrite(w, zslGetNodeElement(n), w->shape == ZSHAPE_MEMBERS ? zscoreOf(0) : zslGetNodeScore(n));
+}
+
 /* The next node is prefetched while this one is written. */
 static void zsetSkiplistEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count,
                              bool reverse, enum zsetShape shape) {
@@ -290,13 +295,13 @@ static void zsetSkiplistEmit(const void *z, struct client *c, struct zsetPlace p
         for (; count; count--, n = next) {
             next = zslGetPrev(n);
             __builtin_prefetch(next);
-            zsetWrite(&w, zslGetNodeElement(n), zslGetNodeScore(n));
+            zsetSkiplistWrite(&w, n);
         }
     } else {
         for (; count; count--, n = next) {
             next = zslGetNext(n);
             __builtin_prefetch(next);
-            zsetWrite(&w, zslGetNodeElement(n), zslGetNodeScore(n));
+            zsetSkiplistWrite(&w, n);
         }
     }
     zsetWriterEnd(&w);
