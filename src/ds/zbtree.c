@@ -676,7 +676,7 @@ static __attribute__((noinline)) bool zbtSeekExactScore(const zbtree *t, const s
 
 bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p, uint64_t *rank) {
     if (zscoreRangeEmpty(r) || !t->length) return false;
-    if (unlikely(t->rests || r->minrest || r->maxrest)) return zbtSeekExactScore(t, r, last, p, rank);
+    if (unlikely(t->rests) || zscoreRangeHasRests(r)) return zbtSeekExactScore(t, r, last, p, rank);
     struct zbtPos at =
         last ? zbtSeekScoreEnd(t, r->max, !r->maxex, rank) : zbtSeekScoreEnd(t, r->min, r->minex, rank);
     *rank += at.slot;
@@ -702,7 +702,7 @@ bool zbtSeekScoreFrom(struct zbtPos *p, const struct zscoreRange *r, bool last) 
         p->slot = end;
         return last ? !l->next : !l->prev;
     }
-    if (unlikely(l->width == ZBT_WIDTH_EXACT || r->minrest || r->maxrest)) {
+    if (unlikely(l->width == ZBT_WIDTH_EXACT) || zscoreRangeHasRests(r)) {
         struct zbtTarget target = zbtEndOfRange(r, last);
         p->slot = zbtLeafSearch(l, &target) - last;
         return true;

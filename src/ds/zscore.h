@@ -60,7 +60,10 @@ unsigned zscorePrint(char *dst, struct zscore s);
 
 /* Adds integers exactly as long as the sum fits 64 bits; all else, and larger sums, as doubles. */
 struct zscore zscoreAddLarge(struct zscore a, struct zscore b);
+static inline bool zscoreSumIsSmall(struct zscore a, struct zscore b) {
+    return __builtin_fabs(a.value) + __builtin_fabs(b.value) < ZSCORE_EXACT_BELOW;
+}
 static inline struct zscore zscoreAdd(struct zscore a, struct zscore b) {
-    bool small = __builtin_fabs(a.value) + __builtin_fabs(b.value) < ZSCORE_EXACT_BELOW;
-    return __builtin_expect(small, 1) ? zscoreOf(a.value + b.value) : zscoreAddLarge(a, b);
+    bool small = __builtin_expect(zscoreSumIsSmall(a, b), 1);
+    return small ? zscoreOf(a.value + b.value) : zscoreAddLarge(a, b);
 }

@@ -601,26 +601,46 @@ zslLastLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t 
 
 /* Whether rests matter to a range. */
 static inline bool zslIsExact(const zskiplist *zsl, const struct zscoreRange *r) {
-    return __builtin_expect((zsl->word & RESTS_FLAG) || r->minrest || r->maxrest, 0);
+    return __builtin_expect((zsl->word & RESTS_FLAG) != 0, 0) || zscoreRangeHasRests(r);
+}
+
+/* As the two functions below, where rests matter. */
+static __attribute__((noinline)) zskiplistNode *
+zslFirstInExactRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
+    zskiplistNode *n = zslFirstNotLeft(zsl, zslIsBelowExactMin, r, rank);
+    return n && zscoreLteMax(zslScoreOf(n), r) ? n : NULL;
+}
+static __attribute__((noinline)) zskiplistNode *
+zslLastInExactRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *pos) {
+    zskiplistNode *n = zslLastLeft(zsl, zslIsWithinExactMax, r, pos);
+    return n && zscoreGteMin(zslScoreOf(n), r) ? n : NULL;
 }
 
 zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
     uint64_t pos;
+    zskiplistNode *n;
     if (zscoreRangeEmpty(r)) return NULL;
-    zskiplistNode *n = zslIsExact(zsl, r) ? zslFirstNotLeft(zsl, zslIsBelowExactMin, r, &pos)
-                                          : zslFirstNotLeft(zsl, zslIsBelowScoreMin, r, &pos);
-    if (!n || !zscoreLteMax(zslScoreOf(n), r)) return NULL;
-    if (rank) *rank = pos;
+    if (zslIsExact(zsl, r)) {
+        n = zslFirstInExactRange(zsl, r, &pos);
+    } else {
+        n = zslFirstNotLeft(zsl, zslIsBelowScoreMin, r, &pos);
+        if (n && !zslIsLteMax(n, r)) n = NULL;
+    }
+    if (n && rank) *rank = pos;
     return n;
 }
 
 zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
     uint64_t pos;
+    zskiplistNode *n;
     if (zscoreRangeEmpty(r)) return NULL;
-    zskiplistNode *n = zslIsExact(zsl, r) ? zslLastLeft(zsl, zslIsWithinExactMax, r, &pos)
-                                          : zslLastLeft(zsl, zslIsWithinScoreMax, r, &pos);
-    if (!n || !zscoreGteMin(zslScoreOf(n), r)) return NULL;
-    if (rank) *rank = pos - 1;
+    if (zslIsExact(zsl, r)) {
+        n = zslLastInExactRange(zsl, r, &pos);
+    } else {
+        n = zslLastLeft(zsl, zslIsWithinScoreMax, r, &pos);
+        if (n && !zslIsGteMin(n, r)) n = NULL;
+    }
+    if (n && rank) *rank = pos - 1;
     return n;
 }
 
@@ -864,21 +884,32 @@ static __attribute__((noinline)) zskiplistNode *zslMakeRoomForRest(zskiplist *zs
     return now;
 }
 
+/* Moves the node to the place of its new score, or sets it in place. */
+static inline void zslMove(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key, bool rises) {
+    const zskiplistNode *next = zslNextOf(n), *before = zslBackwardOf(n);
+    if (rises && next && zslIsBeforeKey(next, key))
+        zslMoveRight(zsl, n, key);
+    else if (!rises && before && !zslIsBeforeKey(before, key))
+        zslMoveLeft(zsl, n, key);
+    else
+        zslSetScore(n, key->score);
+}
+
+/* As zslUpdateScore, for a node or a score with a rest. */
+static __attribute__((noinline)) zskiplistNode *zslUpdateExact(zskiplist *zsl, zskiplistNode *n,
+                                                               struct zscore score) {
+    if (!zslHasExtra(n->word)) return zslMakeRoomForRest(zsl, n, score);
+    zslNoteRest(zsl, score.rest);
+    struct zslKey key = {score, zslMemberOf(n)};
+    zslMove(zsl, n, &key, zscoreCompare(score, zslScoreOf(n)) >= 0);
+    return n;
+}
+
 zskiplistNode *zslUpdateScore(zskiplist *zsl, zskiplistNode *n, struct zscore score) {
     serverAssert(score.value == score.value); /* not NaN */
-    if (__builtin_expect(score.rest != 0, 0)) {
-        if (!zslHasExtra(n->word)) return zslMakeRoomForRest(zsl, n, score);
-        zslNoteRest(zsl, score.rest);
-    }
+    if (zslHasExtra(n->word) || __builtin_expect(score.rest != 0, 0)) return zslUpdateExact(zsl, n, score);
     struct zslKey key = {score, zslMemberOf(n)};
-    const zskiplistNode *next = zslNextOf(n), *before = zslBackwardOf(n);
-    bool rises = score.value != n->score ? score.value > n->score : score.rest >= zslRestOf(n);
-    if (rises && next && zslIsBeforeKey(next, &key))
-        zslMoveRight(zsl, n, &key);
-    else if (!rises && before && !zslIsBeforeKey(before, &key))
-        zslMoveLeft(zsl, n, &key);
-    else
-        zslSetScore(n, score);
+    zslMove(zsl, n, &key, score.value >= n->score);
     return n;
 }
 

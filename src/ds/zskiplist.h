@@ -62,6 +62,9 @@ struct zlexBound {
 struct zlexRange {
     struct zlexBound min, max;
 };
+static inline bool zscoreRangeHasRests(const struct zscoreRange *r) {
+    return __builtin_expect(r->minrest | r->maxrest, 0);
+}
 static inline bool zscoreGteMin(struct zscore s, const struct zscoreRange *r) {
     return s.value != r->min ? s.value > r->min : s.rest >= r->minrest + r->minex;
 }
@@ -69,8 +72,8 @@ static inline bool zscoreLteMax(struct zscore s, const struct zscoreRange *r) {
     return s.value != r->max ? s.value < r->max : s.rest <= r->maxrest - r->maxex;
 }
 static inline bool zscoreRangeEmpty(const struct zscoreRange *r) {
-    if (r->min != r->max) return r->min > r->max;
-    return r->minrest + r->minex > r->maxrest - r->maxex;
+    if (r->min < r->max) return false;
+    return r->min > r->max || r->minrest + r->minex > r->maxrest - r->maxex;
 }
 bool zlexGteMin(struct str member, const struct zlexRange *r);
 bool zlexLteMax(struct str member, const struct zlexRange *r);

@@ -180,7 +180,8 @@ struct value zsetValue(struct zsetRef z); /* to put into the keyspace; owns the 
 extern bool zset_exact_integers;
 /* Makes a score of the text from which `value` was parsed. */
 static inline struct zscore zsetScoreOf(double value, struct str text) {
-    return zset_exact_integers ? zscoreOfText(value, text) : zscoreOf(value);
+    bool small = __builtin_expect(zscoreIsSmall(value), 1);
+    return small || !zset_exact_integers ? zscoreOf(value) : zscoreOfLargeText(value, text);
 }
 /* Writes a score as replies have it, adds a NUL and returns the length: ZSCORE_TEXT_SIZE is enough. Without
  * zset-exact-integers, doubles from 2^62 on have an exponent, as in Valkey. */
@@ -188,7 +189,8 @@ static inline unsigned zsetPrintScore(char *dst, struct zscore s) {
     return s.rest || zset_exact_integers ? zscorePrint(dst, s) : d2string(dst, s.value);
 }
 static inline struct zscore zsetAddScores(struct zscore a, struct zscore b) {
-    return zset_exact_integers ? zscoreAdd(a, b) : zscoreOf(a.value + b.value);
+    bool small = __builtin_expect(zscoreSumIsSmall(a, b), 1);
+    return small || !zset_exact_integers ? zscoreOf(a.value + b.value) : zscoreAddLarge(a, b);
 }
 
 /* ---- Reading ---- */

@@ -215,7 +215,7 @@ static void *zsetSkiplistUpdate(void *z, struct str member, struct zscore score,
     (void)member;
     zsetSkiplistWillChange(zs, found->hash);
     zskiplistNode *now = zslUpdateScore(&zs->list, found->at, score);
-    if (now != found->at) hashtableReplaceEntry(&zs->members, found->at, now, found->hash);
+    if (__builtin_expect(now != found->at, 0)) hashtableReplaceEntry(&zs->members, found->at, now, found->hash);
     return zs;
 }
 
