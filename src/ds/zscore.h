@@ -60,10 +60,11 @@ unsigned zscorePrint(char *dst, struct zscore s);
 
 /* Adds integers exactly as long as the sum fits 64 bits; all else, and larger sums, as doubles. */
 struct zscore zscoreAddLarge(struct zscore a, struct zscore b);
-static inline bool zscoreSumIsSmall(struct zscore a, struct zscore b) {
-    return __builtin_fabs(a.value) + __builtin_fabs(b.value) < ZSCORE_EXACT_BELOW;
+/* Whether doubles hold all integers up to both numbers, and up to their sum. */
+static inline bool zscoreSumIsSmall(double a, double b) {
+    return __builtin_fabs(a) + __builtin_fabs(b) < ZSCORE_EXACT_BELOW;
 }
 static inline struct zscore zscoreAdd(struct zscore a, struct zscore b) {
-    bool small = __builtin_expect(zscoreSumIsSmall(a, b), 1);
+    bool small = __builtin_expect(zscoreSumIsSmall(a.value, b.value), 1);
     return small ? zscoreOf(a.value + b.value) : zscoreAddLarge(a, b);
 }

@@ -662,16 +662,22 @@ zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r
     return n;
 }
 
+static __attribute__((noinline)) uint64_t
+zslCountInExactRange(const zskiplistNode **n, const struct zscoreRange *r, bool back, uint64_t max) {
+    uint64_t count = 0;
+    for (; *n && count < max; count++) {
+        if (back ? zslIsBelowExactMin(*n, r) : !zslIsWithinExactMax(*n, r)) break;
+        *n = back ? zslBackwardOf(*n) : zslNextOf(*n);
+    }
+    return count;
+}
+
 uint64_t zslCountInScoreRange(const zskiplist *zsl, const zskiplistNode **n, const struct zscoreRange *r,
                               bool back, uint64_t max) {
     const zskiplistNode *at = *n;
     uint64_t count = 0;
-    if (zslIsExact(zsl, r)) {
-        for (; at && count < max; count++) {
-            if (back ? zslIsBelowExactMin(at, r) : !zslIsWithinExactMax(at, r)) break;
-            at = back ? zslBackwardOf(at) : zslNextOf(at);
-        }
-    } else if (back) {
+    if (zslIsExact(zsl, r)) return zslCountInExactRange(n, r, back, max);
+    if (back) {
         for (; at && count < max && zslIsGteMin(at, r); count++) at = zslBackwardOf(at);
     } else {
         for (; at && count < max && zslIsLteMax(at, r); count++) at = zslNextOf(at);
@@ -884,15 +890,18 @@ static __attribute__((noinline)) zskiplistNode *zslMakeRoomForRest(zskiplist *zs
     return now;
 }
 
-/* Moves the node to the place of its new score, or sets it in place. */
-static inline void zslMove(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key, bool rises) {
+/* Moves the node to the place of its new score, or sets it in place. The node has no rest, and gets none, unless
+ * it is exact. */
+static inline void zslMove(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key, bool rises, bool exact) {
     const zskiplistNode *next = zslNextOf(n), *before = zslBackwardOf(n);
     if (rises && next && zslIsBeforeKey(next, key))
         zslMoveRight(zsl, n, key);
     else if (!rises && before && !zslIsBeforeKey(before, key))
         zslMoveLeft(zsl, n, key);
-    else
+    else if (exact)
         zslSetScore(n, key->score);
+    else
+        n->score = key->score.value;
 }
 
 /* As zslUpdateScore, for a node or a score with a rest. */
@@ -901,7 +910,7 @@ static __attribute__((noinline)) zskiplistNode *zslUpdateExact(zskiplist *zsl, z
     if (!zslHasExtra(n->word)) return zslMakeRoomForRest(zsl, n, score);
     zslNoteRest(zsl, score.rest);
     struct zslKey key = {score, zslMemberOf(n)};
-    zslMove(zsl, n, &key, zscoreCompare(score, zslScoreOf(n)) >= 0);
+    zslMove(zsl, n, &key, zscoreCompare(score, zslScoreOf(n)) >= 0, true);
     return n;
 }
 
@@ -909,7 +918,7 @@ zskiplistNode *zslUpdateScore(zskiplist *zsl, zskiplistNode *n, struct zscore sc
     serverAssert(score.value == score.value); /* not NaN */
     if (zslHasExtra(n->word) || __builtin_expect(score.rest != 0, 0)) return zslUpdateExact(zsl, n, score);
     struct zslKey key = {score, zslMemberOf(n)};
-    zslMove(zsl, n, &key, score.value >= n->score);
+    zslMove(zsl, n, &key, score.value >= n->score, false);
     return n;
 }
 

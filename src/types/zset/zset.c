@@ -117,7 +117,8 @@ enum zsetAdded zsetDecide(struct zscore present, struct zscore *score, int flags
     if (flags & ZADD_GT && zscoreCompare(wanted, present) <= 0) return ZADD_NOP;
     if (flags & ZADD_LT && zscoreCompare(wanted, present) >= 0) return ZADD_NOP;
     *score = wanted;
-    return wanted.value == present.value && wanted.rest == present.rest ? ZADD_SAME : ZADD_UPDATED;
+    if (wanted.value != present.value) return ZADD_UPDATED;
+    return wanted.rest == present.rest ? ZADD_SAME : ZADD_UPDATED;
 }
 
 enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, struct zscore *score, int flags) {

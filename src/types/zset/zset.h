@@ -189,7 +189,7 @@ static inline unsigned zsetPrintScore(char *dst, struct zscore s) {
     return s.rest || zset_exact_integers ? zscorePrint(dst, s) : d2string(dst, s.value);
 }
 static inline struct zscore zsetAddScores(struct zscore a, struct zscore b) {
-    bool small = __builtin_expect(zscoreSumIsSmall(a, b), 1);
+    bool small = __builtin_expect(zscoreSumIsSmall(a.value, b.value), 1);
     return small || !zset_exact_integers ? zscoreOf(a.value + b.value) : zscoreAddLarge(a, b);
 }
 

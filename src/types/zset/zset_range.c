@@ -20,21 +20,26 @@ static const char err_lexrange[] = "ERR min or max not valid string range item";
 /* ---- Parsing ---- */
 
 /* Bounds are parsed more freely than scores: one that is too large is infinite. */
-static bool zsetRangeParseScoreBound(struct str s, double *score, int16_t *rest, bool *exclusive) {
+static bool zsetRangeParseScoreBound(struct str s, double *score, bool *exclusive) {
     *exclusive = s.len && s.ptr[0] == '(';
     if (*exclusive) s = strN(s.ptr + 1, s.len - 1);
-    if (!string2dSaturating(s, score)) return false;
-    *rest = (int16_t)zsetScoreOf(*score, s).rest;
-    return true;
+    return string2dSaturating(s, score);
+}
+
+static int16_t zsetRangeRestOf(struct str s, double score, bool exclusive) {
+    return (int16_t)zsetScoreOf(score, strN(s.ptr + exclusive, s.len - exclusive)).rest;
 }
 
 bool zsetParseScoreRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {
     r->by = ZRANGE_SCORE;
     struct zscoreRange *s = &r->score;
-    if (zsetRangeParseScoreBound(min, &s->min, &s->minrest, &s->minex) &&
-        zsetRangeParseScoreBound(max, &s->max, &s->maxrest, &s->maxex))
-        return true;
-    return replyError(c, err_scorerange);
+    if (!zsetRangeParseScoreBound(min, &s->min, &s->minex) || !zsetRangeParseScoreBound(max, &s->max, &s->maxex))
+        return replyError(c, err_scorerange);
+    s->minrest = s->maxrest = 0;
+    if (__builtin_expect(zscoreSumIsSmall(s->min, s->max), 1)) return true;
+    s->minrest = zsetRangeRestOf(min, s->min, s->minex);
+    s->maxrest = zsetRangeRestOf(max, s->max, s->maxex);
+    return true;
 }
 
 static bool zsetRangeParseLexBound(struct str s, struct zlexBound *b) {

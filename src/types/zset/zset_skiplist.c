@@ -281,7 +281,10 @@ static void zsetSkiplistLink(void *z, struct sortKey *loose, size_t count) {
 /* ---- Replying ---- */
 
 static inline void zsetSkiplistWrite(struct zsetWriter *w, const zskiplistNode *n) {
-    zsetWrite(w, zslGetNodeElement(n), w->shape == ZSHAPE_MEMBERS ? zscoreOf(0) : zslGetNodeScore(n));
+    if (w->shape == ZSHAPE_MEMBERS)
+        zsetWriteMember(w, zslGetNodeElement(n));
+    else
+        zsetWrite(w, zslGetNodeElement(n), zslGetNodeScore(n));
 }
 
 /* The next node is prefetched while this one is written. */

@@ -78,6 +78,15 @@ static inline void zsetWrite(struct zsetWriter *w, struct str member, struct zsc
     w->out.p = p;
 }
 
+/* Writes one element of which only the member is replied. */
+static inline void zsetWriteMember(struct zsetWriter *w, struct str member) {
+    size_t need = member.len + ZSET_WRITER_SLOP;
+    if (bulkWriterHasRoom(&w->out, need))
+        w->out.p = respPutBulk(w->out.p, member.ptr, member.len);
+    else if (need > BULK_WRITER_ROOM)
+        zsetWriteLong(w, member, zscoreOf(0));
+}
+
 static inline void zsetWriterEnd(struct zsetWriter *w) {
     if (w->out.c) bulkWriterFlush(&w->out);
 }
