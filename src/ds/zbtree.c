@@ -667,8 +667,8 @@ static struct zbtTarget zbtEndOfRange(const struct zscoreRange *r, bool last) {
 }
 
 /* As zbtSeekScore, when scores or bounds have rests. */
-static __attribute__((noinline)) bool zbtSeekExactScore(const zbtree *t, const struct zscoreRange *r, bool last,
-                                                        struct zbtPos *p, uint64_t *rank) {
+static __attribute__((noinline)) bool zbtSeekExactScore(const zbtree *t, const struct zscoreRange *r,
+                                                        bool last, struct zbtPos *p, uint64_t *rank) {
     struct zbtTarget target = zbtEndOfRange(r, last);
     if (!zbtSeekPos(t, &target, last, p, rank)) return false;
     return last ? zscoreGteMin(zbtScore(*p), r) : zscoreLteMax(zbtScore(*p), r);
@@ -746,8 +746,8 @@ zbtree *zbtPrepend(zbtree *t, struct zscore score, struct str member, uint64_t h
 
 /* Returns whether the element at `slot` is on the correct side of a score and member that will be before
  * it or (behind) after it. */
-static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, struct zscore score, struct zbtPos p,
-                                  bool behind) {
+static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, struct zscore score,
+                                  struct zbtPos p, bool behind) {
     double beside = zbtScoreOf(zbtSlot(l, slot), l->width, l->base);
     if (likely(beside != score.value)) return behind ? beside > score.value : beside < score.value;
     int rest = zbtRestIn(zbtSlot(l, slot), l->width);

@@ -231,7 +231,8 @@ bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zb
 
 /* ---- Changing: all return the tree, which may have moved ---- */
 zbtree *zbtInsert(zbtree *t, struct zscore score, struct str member, uint64_t hash);
-zbtree *zbtAppend(zbtree *t, struct zscore score, struct str member); /* the element must sort after all others */
+zbtree *zbtAppend(zbtree *t, struct zscore score,
+                  struct str member); /* the element must sort after all others */
 zbtree *zbtPrepend(zbtree *t, struct zscore score, struct str member,
                    uint64_t hash); /* the element must sort before all others */
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, struct zscore score, uint64_t hash);

@@ -194,7 +194,8 @@ bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it) {
     unsigned bytes = zbtItemBytes(it), need = stride + (bytes == zbtLeafHoleSize(l) ? 0 : bytes);
     bool wider = l->count == l->cap;
     if (wider) need += CAP_STEP;
-    if (taken + need > l->size || !zbtLeafFits(l, it->score, it->rest) || l->count == ZBT_LEAF_SLOTS) return false;
+    if (taken + need > l->size || !zbtLeafFits(l, it->score, it->rest) || l->count == ZBT_LEAF_SLOTS)
+        return false;
     if (wider) {
         uint8_t *slots = zbtSlot(l, 0);
         memmove(slots + CAP_STEP, slots, l->count * stride);

@@ -109,7 +109,7 @@ struct zbtree {
     uint64_t order : 24; /* the salt of all maps of this tree comes from it; 0: there has been none */
     uint32_t leaves : 31;
     uint32_t rests : 1; /* scores may have rests */
-    uint8_t height; /* levels of inner nodes */
+    uint8_t height;     /* levels of inner nodes */
     uint8_t form;
     uint8_t epoch : 7;  /* of the present walk, or the last one */
     uint8_t walked : 1; /* there is a walk */
@@ -130,8 +130,8 @@ struct zbtItem {
     int16_t rest;
 };
 
-/* A position to search for: elements left of it have lower scores. Of elements whose score is equal but for its
- * rest all are left of it, or none, or those whose rest and member are less (or less or equal). */
+/* A position to search for: elements left of it have lower scores. Of elements whose score is equal but for
+ * its rest all are left of it, or none, or those whose rest and member are less (or less or equal). */
 struct zbtTarget {
     double score;
     enum {

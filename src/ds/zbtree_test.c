@@ -316,7 +316,8 @@ static bool zbtreeTestBelowMax(struct str m, const struct zlexBound *b) {
 static void zbtreeTestOpLexRange(void) {
     struct zlexRange r = {zbtreeTestRandomBound(), zbtreeTestRandomBound()};
     if (modelLen &&
-        zscoreCompare(model[0].score, model[modelLen - 1].score)) { /* the range has no meaning here, but must be harmless */
+        zscoreCompare(model[0].score,
+                      model[modelLen - 1].score)) { /* the range has no meaning here, but must be harmless */
         struct zbtPos p;
         uint64_t rank;
         zbtSeekLex(tree, &r, randomBelow(2), &p, &rank);

@@ -4,13 +4,14 @@
  *     9007199254740993   =   | value: 9007199254740992.0 | rest: 1 |      value: the nearest double
  *     0.1                =   | value: 0.1                | rest: 0 |      rest: what is missing, -512 .. 512
  *
- * A double holds every integer up to 2^53. Beyond, it is 2 to 1024 apart from its neighbours, and the rest says
- * which of the integers around it is meant. So the rest is 0 for every score that a double holds exactly, and
- * scores are ordered by value, then by rest: rounding never turns the order of two integers around.
+ * A double holds every integer up to 2^53. Beyond, it is 2 to 1024 apart from its neighbours, and the rest
+ * says which of the integers around it is meant. So the rest is 0 for every score that a double holds
+ * exactly, and scores are ordered by value, then by rest: rounding never turns the order of two integers
+ * around.
  *
- * An integer is a score without a fraction, from -2^63 to 2^63 - 1, however it was written: how it was written
- * is not kept. Invariant: a score with a rest is an integer, and its value is the double nearest to it. NaN
- * has the rest 0. */
+ * An integer is a score without a fraction, from -2^63 to 2^63 - 1, however it was written: how it was
+ * written is not kept. Invariant: a score with a rest is an integer, and its value is the double nearest to
+ * it. NaN has the rest 0. */
 #pragma once
 
 #include <math.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zscore_test.c - scores against integers of 128 bits, and against the doubles that they are otherwise. */
+#include "ds/zscore.h"
+
 #include <float.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +13,6 @@
 
 #include "base/model_ops.h"
 #include "base/random.h"
-#include "ds/zscore.h"
 
 typedef __int128 wide;
 
@@ -51,9 +52,23 @@ static void zscoreTestOneInteger(int64_t v) {
 
 static void integersComeBack(void **state) {
     (void)state;
-    static const int64_t edges[] = {0, 1, -1, (1ll << 53) - 1, 1ll << 53, (1ll << 53) + 1, -(1ll << 53) - 1,
-                                    INT64_MAX, INT64_MAX - 1, INT64_MAX - 511, INT64_MAX - 512, INT64_MAX - 513,
-                                    INT64_MIN, INT64_MIN + 1, INT64_MIN + 512, INT64_MIN + 513, 1ll << 62};
+    static const int64_t edges[] = {0,
+                                    1,
+                                    -1,
+                                    (1ll << 53) - 1,
+                                    1ll << 53,
+                                    (1ll << 53) + 1,
+                                    -(1ll << 53) - 1,
+                                    INT64_MAX,
+                                    INT64_MAX - 1,
+                                    INT64_MAX - 511,
+                                    INT64_MAX - 512,
+                                    INT64_MAX - 513,
+                                    INT64_MIN,
+                                    INT64_MIN + 1,
+                                    INT64_MIN + 512,
+                                    INT64_MIN + 513,
+                                    1ll << 62};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) zscoreTestOneInteger(edges[i]);
     for (uint64_t i = 0; i < 100000 + modelShare(1000000); i++) zscoreTestOneInteger(zscoreTestInteger());
 }
@@ -84,10 +99,11 @@ static void sumsOfIntegersAreExact(void **state) {
 static double zscoreTestDouble(void) {
     static const double some[] = {0,     -0.0,   0.5,    -3.25,    1e15,      0x1p53 - 0.5, 1e16 + 2,
                                   1e300, 0x1p63, 0x1p64, INFINITY, -INFINITY, DBL_MIN,      -0x1p70};
-    return randomBelow(2) ? some[randomBelow(14)] : (randomDouble() - 0.5) * exp2((double)randomBelow(120) - 20);
+    return randomBelow(2) ? some[randomBelow(14)]
+                          : (randomDouble() - 0.5) * exp2((double)randomBelow(120) - 20);
 }
 
-/* What is not an integer behaves as a double does; the sign of a zero counts. */
+/* A score that is no integer behaves as a double does; the sign of a zero counts. */
 static void doublesStayDoubles(void **state) {
     (void)state;
     char text[DOUBLE_STR_SIZE];

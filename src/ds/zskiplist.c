@@ -890,9 +890,10 @@ static __attribute__((noinline)) zskiplistNode *zslMakeRoomForRest(zskiplist *zs
     return now;
 }
 
-/* Moves the node to the place of its new score, or sets it in place. The node has no rest, and gets none, unless
- * it is exact. */
-static inline void zslMove(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key, bool rises, bool exact) {
+/* Moves the node to the place of its new score, or sets it in place. The node has no rest, and gets none,
+ * unless it is exact. */
+static inline void zslMove(zskiplist *zsl, zskiplistNode *n, const struct zslKey *key, bool rises,
+                           bool exact) {
     const zskiplistNode *next = zslNextOf(n), *before = zslBackwardOf(n);
     if (rises && next && zslIsBeforeKey(next, key))
         zslMoveRight(zsl, n, key);

@@ -51,7 +51,7 @@ struct zsetItem {
  * presumes equal scores. */
 struct zscoreRange {
     double min, max;
-    bool minex, maxex;         /* whether min, max itself is excluded */
+    bool minex, maxex;        /* whether min, max itself is excluded */
     int16_t minrest, maxrest; /* of min and max (zscore.h) */
 };
 struct zlexBound {
@@ -131,8 +131,8 @@ zskiplistNode *zslPrepend(zskiplist *zsl, struct zscore score, struct str member
 zskiplistNode *zslNewNode(struct zscore score, struct str member);
 void zslAppendNode(zskiplist *zsl, zskiplistNode *n);
 void zslDelete(zskiplist *zsl, zskiplistNode *n); /* unlinks and frees the node */
-/* Sets a new score; the node stays in place if the order allows, else it is unlinked and linked again. Returns
- * the node: it has another address after its first score with a rest, and else the same. */
+/* Sets a new score; the node stays in place if the order allows, else it is unlinked and linked again.
+ * Returns the node: it has another address after its first score with a rest, and else the same. */
 zskiplistNode *zslUpdateScore(zskiplist *zsl, zskiplistNode *n, struct zscore score);
 
 /* Ranks count from 0. zslGetRank climbs in O(log n). zslGetByRank returns NULL for rank >= length. */

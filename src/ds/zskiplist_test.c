@@ -104,7 +104,8 @@ static struct zscore zskiplistTestRestOn(double value) {
 }
 
 static struct zslModelEntry randomEntry(char *buf) {
-    return (struct zslModelEntry){zskiplistTestRestOn(zskiplistTestRandomScore()), strN(buf, randomMember(buf)), NULL};
+    return (struct zslModelEntry){zskiplistTestRestOn(zskiplistTestRandomScore()),
+                                  strN(buf, randomMember(buf)), NULL};
 }
 
 static struct str zskiplistTestOwnCopy(struct str s) {
@@ -350,7 +351,8 @@ static void testLex(void **state) {
     zslInit(&list);
     for (long i = 0; i < ops; i++) {
         if (randomBelow(4) == 0 && modelLen < 300) {
-            struct zslModelEntry e = {zscoreOf(randomBelow(2) ? 0.0 : -0.0), strN(buf, randomMember(buf)), NULL};
+            struct zslModelEntry e = {zscoreOf(randomBelow(2) ? 0.0 : -0.0), strN(buf, randomMember(buf)),
+                                      NULL};
             if (zskiplistTestModelHas(e.member)) continue;
             e.node = zslInsert(&list, e.score, e.member);
             e.member = zskiplistTestOwnCopy(e.member);
@@ -395,7 +397,8 @@ static void testShape(void **state) {
     long ample = 0; /* glibc adds a remainder that is too small for a block */
     char buf[32];
     zslInit(&list);
-    for (int i = 0; i < 100000; i++) zslAppend(&list, zscoreOf(i), strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
+    for (int i = 0; i < 100000; i++)
+        zslAppend(&list, zscoreOf(i), strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
     for (zskiplistNode *n = zslGetFirst(&list); n; n = zslGetNext(n)) {
         byHeight[zslGetNodeHeight(n)]++;
         size_t bytes =
@@ -533,7 +536,8 @@ static void benchFill(struct zslBench *b, bool inOrder, const char *what) {
     double t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = inOrder ? i : b->shuffled[i], m = k % b->members;
-        b->nodes[k] = zslInsert(&b->zsl[k / b->members], zscoreOf((double)m), zskiplistTestMemberName(buf, m));
+        b->nodes[k] =
+            zslInsert(&b->zsl[k / b->members], zscoreOf((double)m), zskiplistTestMemberName(buf, m));
     }
     t = zskiplistTestNow() - t;
     for (size_t i = 0; i < total; i++) bytes += zslNodeMemory(b->nodes[i]);

@@ -668,13 +668,11 @@ static void oldFormatsAreRead(void **state) {
     static const struct scored pairs[] = {{"b", {0, 0}}, {"-1", {2, 0}}, {NULL, {0, 0}}};
     expectOld(RDB_TYPE_ZSET_ZIPLIST, rdbHooksTestBlob(sdsempty(), sorted, sizeof sorted), zsetOf(pairs));
 
-    static const struct scored texts[] = {{"a", {1.5, 0}},          {"b", {-INFINITY, 0}},
-                                          {"c", {INFINITY, 0}},     {"d", {0x1p53, 1}},
-                                          {"e", {0x1p53, 0}},       {NULL, {0, 0}}};
-    static const char text_scores[] =
-        "\5\1a\0031.5\1b\xff\1c\xfe\1d\x10"
-        "9007199254740993\1e\x12"
-        "9007199254740993.0";
+    static const struct scored texts[] = {{"a", {1.5, 0}},    {"b", {-INFINITY, 0}}, {"c", {INFINITY, 0}},
+                                          {"d", {0x1p53, 1}}, {"e", {0x1p53, 0}},    {NULL, {0, 0}}};
+    static const char text_scores[] = "\5\1a\0031.5\1b\xff\1c\xfe\1d\x10"
+                                      "9007199254740993\1e\x12"
+                                      "9007199254740993.0";
     expectOld(RDB_TYPE_ZSET, sdsnewlen(text_scores, sizeof text_scores - 1), zsetOf(texts));
     assert_null(loadOld(RDB_TYPE_ZSET, sdsnewlen("\1\1a\xfd", 4), &result));
     assert_int_equal(result, RDB_FAILED); /* NaN */

@@ -300,8 +300,8 @@ static void geoSearchStoreHits(struct client *c, const struct geoForm *f, const 
     zsetItemsInit(&result, hits->count);
     for (size_t i = 0; i < hits->count; i++) {
         const struct zsetItem *item = &hits->items.item[hits->hit[i].item];
-        zsetItemsAdd(&result, item->member, q->storedist ? zscoreOf(hits->hit[i].distance_m / q->unit_m) : item->score,
-                     false);
+        zsetItemsAdd(&result, item->member,
+                     q->storedist ? zscoreOf(hits->hit[i].distance_m / q->unit_m) : item->score, false);
     }
     zsetItemsSort(&result);
     zsetStoreResult(c, q->store, zsetItemsToSet(&result), f->stores ? "geosearchstore" : "georadiusstore",

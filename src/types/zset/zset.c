@@ -114,10 +114,12 @@ enum zsetAdded zsetDecide(struct zscore present, struct zscore *score, int flags
     if (flags & ZADD_NX) return ZADD_NOP;
     struct zscore wanted = flags & ZADD_INCR ? zsetAddScores(present, *score) : *score;
     if (isnan(wanted.value)) return ZADD_NAN;
-    if (flags & ZADD_GT && zscoreCompare(wanted, present) <= 0) return ZADD_NOP;
-    if (flags & ZADD_LT && zscoreCompare(wanted, present) >= 0) return ZADD_NOP;
+    if (flags & (ZADD_GT | ZADD_LT)) {
+        int direction = zscoreCompare(wanted, present);
+        if (flags & ZADD_GT ? direction <= 0 : direction >= 0) return ZADD_NOP;
+    }
     *score = wanted;
-    if (wanted.value != present.value) return ZADD_UPDATED;
+    if (__builtin_expect(wanted.value != present.value, 1)) return ZADD_UPDATED;
     return wanted.rest == present.rest ? ZADD_SAME : ZADD_UPDATED;
 }
 
@@ -272,7 +274,8 @@ static void zsetHookDigest(const struct object *o, uint8_t digest[20]) {
         char text[ZSCORE_TEXT_SIZE];
         digestMix(element, e.member);
         if (e.score.value == 0) e.score = zscoreOf(0);
-        digestMix(element, strN(text, e.score.rest ? zscorePrint(text, e.score) : d2string(text, e.score.value)));
+        digestMix(element,
+                  strN(text, e.score.rest ? zscorePrint(text, e.score) : d2string(text, e.score.value)));
         digestXorDigest(digest, element);
     }
 }

@@ -58,8 +58,8 @@ struct zsetRef {
 struct zsetPlace {
     void *at; /* private to the encoding, like slot */
     unsigned slot;
-    struct zscore score;  /* the element's score */
-    uint64_t hash; /* the member's hash; set by a search for a member, found or not */
+    struct zscore score; /* the element's score */
+    uint64_t hash;       /* the member's hash; set by a search for a member, found or not */
 };
 
 /* An element that was read. The member may point into `text`, so the struct must not be copied. */
@@ -99,7 +99,8 @@ struct zsetIndex {
     void (*destroy)(void *z); /* may run on another thread */
     void *(*copy)(const void *z);
     uint64_t (*length)(const void *z);
-    /* Whether a score may have a rest (zscore.h): such a set is saved in another form. O(1) for large sets. */
+    /* Whether a score may have a rest (zscore.h): such a set is saved in another form. O(1) for large sets.
+     */
     bool (*hasRests)(const void *z);
     size_t (*memory)(const void *z, size_t samples); /* bytes; samples as in struct objectType */
     size_t (*allocations)(const void *z);
@@ -129,12 +130,13 @@ struct zsetIndex {
      * order and writes them to `loose`, addLoose adds one that is only in the member index, and link puts
      * all into the order. */
     void (*loosen)(void *z, struct sortKey *loose);
-    struct sortKey (*addLoose)(void *z, struct str member, struct zscore score, const struct zsetPlace *missed);
+    struct sortKey (*addLoose)(void *z, struct str member, struct zscore score,
+                               const struct zsetPlace *missed);
     void (*link)(void *z, struct sortKey *loose, size_t count);
     void *(*eraseRange)(void *z, uint64_t rank, uint64_t count);
 
     /* Replies `count` elements from p on. */
-    void (*emit)(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
+    void (*emit)(const void *z, struct client *c, const struct zsetPlace *p, uint64_t count, bool reverse,
                  enum zsetShape shape);
     /* Passes some elements to fn and returns the next cursor (SCAN). Cursors of the tree are odd, those of
      * the skiplist even: a scan that finds another index than it began with begins again. */
@@ -176,7 +178,8 @@ void zsetFree(struct zsetRef z);
 struct value zsetValue(struct zsetRef z); /* to put into the keyspace; owns the container */
 
 /* ---- Scores ---- */
-/* Whether the text of an integer is one that is kept exactly (zset-exact-integers), not the nearest double. */
+/* Whether the text of an integer is one that is kept exactly (zset-exact-integers), not the nearest double.
+ */
 extern bool zset_exact_integers;
 /* Makes a score of the text from which `value` was parsed. */
 static inline struct zscore zsetScoreOf(double value, struct str text) {

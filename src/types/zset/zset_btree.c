@@ -133,7 +133,8 @@ static void zsetBtreeRead(const void *z, const struct zsetPlace *p, struct zsetE
 
 /* ---- Changing ---- */
 
-static void *zsetBtreeInsert(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
+static void *zsetBtreeInsert(void *z, struct str member, struct zscore score,
+                             const struct zsetPlace *missed) {
     return zbtInsert(z, score, member, missed->hash);
 }
 
@@ -141,7 +142,8 @@ static void *zsetBtreeAppend(void *z, struct str member, struct zscore score) {
     return zbtAppend(z, score, member);
 }
 
-static void *zsetBtreePrepend(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
+static void *zsetBtreePrepend(void *z, struct str member, struct zscore score,
+                              const struct zsetPlace *missed) {
     return zbtPrepend(z, score, member, missed->hash);
 }
 
@@ -179,10 +181,10 @@ static void zsetBtreeEmitLeaf(struct zsetWriter *w, const struct zbtLeaf *l, uns
 }
 
 /* The next leaf is prefetched while this one is written. */
-static void zsetBtreeEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
-                          enum zsetShape shape) {
+static void zsetBtreeEmit(const void *z, struct client *c, const struct zsetPlace *p, uint64_t count,
+                          bool reverse, enum zsetShape shape) {
     struct zsetWriter w;
-    struct zbtPos pos = zsetBtreePosOf(&p);
+    struct zbtPos pos = zsetBtreePosOf(p);
     (void)z;
     zsetWriterBegin(&w, c, shape);
     while (count) {

@@ -98,14 +98,16 @@ static void zsetConvertingDropOld(struct zsetConverting *c, struct str member, s
     (void)known;
 }
 
-static void *zsetConvertingInsert(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
+static void *zsetConvertingInsert(void *z, struct str member, struct zscore score,
+                                  const struct zsetPlace *missed) {
     struct zsetConverting *c = z;
     zsetConvertingAddNew(c, member, score);
     c->from.ptr = c->from.index->insert(c->from.ptr, member, score, missed);
     return c;
 }
 
-static void *zsetConvertingUpdate(void *z, struct str member, struct zscore score, const struct zsetPlace *found) {
+static void *zsetConvertingUpdate(void *z, struct str member, struct zscore score,
+                                  const struct zsetPlace *found) {
     struct zsetConverting *c = z;
     zsetConvertingDropOld(c, member, found->score);
     zsetConvertingAddNew(c, member, score);
@@ -191,7 +193,7 @@ static bool zsetConvertingStepPlace(const void *z, struct zsetPlace *p, bool bac
     return from.index->step(from.ptr, p, back);
 }
 
-static void zsetConvertingEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count,
+static void zsetConvertingEmit(const void *z, struct client *c, const struct zsetPlace *p, uint64_t count,
                                bool reverse, enum zsetShape shape) {
     struct zsetRef from = zsetConvertingFrom(z);
     from.index->emit(from.ptr, c, p, count, reverse, shape);

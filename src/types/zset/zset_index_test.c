@@ -150,7 +150,8 @@ static void checkSlice(struct zsetRef z, const struct zsetRange *r) {
 static bool beyond;
 
 static struct zscore zsetIndexTestRandomScore(void) {
-    static const int64_t around[] = {1ll << 53, -(1ll << 53), (1ll << 62) + 5000, INT64_MAX - 4, INT64_MIN + 4};
+    static const int64_t around[] = {1ll << 53, -(1ll << 53), (1ll << 62) + 5000, INT64_MAX - 4,
+                                     INT64_MIN + 4};
     if (!beyond || randomBelow(8) == 0) return zscoreOf((double)randomBelow(40) / 4 - 3);
     return zscoreOfInteger(around[randomBelow(5)] + (int64_t)randomBelow(9) - 4);
 }
@@ -333,7 +334,8 @@ static void testScanOverConversion(void **state) {
     struct zsetRef z = {from->create(0), from}, dropped;
     unsigned char *seen = zcalloc(MANY, 1);
     char name[NAME_SIZE];
-    for (unsigned i = 0; i < MANY; i++) z.ptr = z.index->append(z.ptr, strN(name, ull2string(name, i)), zscoreOf(i));
+    for (unsigned i = 0; i < MANY; i++)
+        z.ptr = z.index->append(z.ptr, strN(name, ull2string(name, i)), zscoreOf(i));
     uint64_t cursor = 0;
     for (unsigned calls = 0; calls < 300; calls++) {
         cursor = z.index->scan(z.ptr, cursor, markNumber, seen);
@@ -399,7 +401,8 @@ static struct zsetSlice lexSlice(struct zsetRef z, struct zlexBound min, struct 
 static void testLexRanges(void **state) {
     struct zsetRef z = {.index = *state};
     z.ptr = z.index->create(0);
-    for (const char *name = "abcdefg"; *name; name++) z.ptr = z.index->append(z.ptr, strN(name, 1), zscoreOf(0));
+    for (const char *name = "abcdefg"; *name; name++)
+        z.ptr = z.index->append(z.ptr, strN(name, 1), zscoreOf(0));
     const struct zlexBound low = {.kind = ZLEX_MIN}, high = {.kind = ZLEX_MAX};
     const struct zlexBound b = {ZLEX_VALUE, false, STR("b")}, afterB = {ZLEX_VALUE, true, STR("b")};
     const struct zlexBound e = {ZLEX_VALUE, false, STR("e")}, beforeE = {ZLEX_VALUE, true, STR("e")};
@@ -477,8 +480,8 @@ static void testLoadWrongSize(void **state) {
     struct zsetLoader l = zsetLoad(2);
     assert_true(zsetLoadAdd(&l, STR("b"), zscoreOf(2)));
     assert_ptr_equal(l.z.index, &zsetListpack);
-    assert_true(
-        zsetLoadAdd(&l, STR("a member of more than sixty-four bytes, which no listpack may have"), zscoreOf(1)));
+    assert_true(zsetLoadAdd(&l, STR("a member of more than sixty-four bytes, which no listpack may have"),
+                            zscoreOf(1)));
     assert_ptr_equal(l.z.index, large);
     checkInvariants(l.z);
     assert_int_equal(zsetLength(l.z), 2);

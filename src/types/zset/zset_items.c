@@ -78,7 +78,8 @@ void zsetItemsSort(struct zsetItems *items) {
     while (i < items->count && zsetItemsCompare(&items->item[i - 1], &items->item[i]) <= 0) i++;
     if (i >= items->count) return;
     struct sortKey *keys = zmalloc(items->count * sizeof *keys);
-    for (i = 0; i < items->count; i++) keys[i] = (struct sortKey){keysortDouble(items->item[i].score.value), i};
+    for (i = 0; i < items->count; i++)
+        keys[i] = (struct sortKey){keysortDouble(items->item[i].score.value), i};
     keysortSort(keys, items->count, zsetItemsCompareTied, items->item);
     struct zsetItem *sorted = zmalloc(items->capacity * sizeof *sorted);
     for (i = 0; i < items->count; i++) sorted[i] = items->item[keys[i].at];

@@ -4,9 +4,9 @@
  *     | bytes, count | member | score | member | score | ... | end |
  *
  * A score is an integer element when it is an integer of 64 bits, which keeps it exactly, else its text; the
- * format of dumps depends on it. Of the integers that doubles hold, those beyond TEXT_FROM are texts, too, such
- * as 5e+18, unless the text would be read as another integer. All operations walk: the sets are small and lie
- * in few cache lines.
+ * format of dumps depends on it. Of the integers that doubles hold, those beyond TEXT_FROM are texts, too,
+ * such as 5e+18, unless the text would be read as another integer. All operations walk: the sets are small
+ * and lie in few cache lines.
  *
  * `place.at` points at the member. */
 #include <math.h>
@@ -91,9 +91,8 @@ static void *zsetListpackCreate(size_t entries) {
 
 static size_t zsetListpackPairBound(const struct zsetItem *item) {
     int64_t whole;
-    return lpElementBound(item->member.len) + (zsetListpackIsWhole(item->score, &whole)
-                                                   ? lpIntBytes(whole)
-                                                   : lpElementBound(DOUBLE_STR_SIZE));
+    return lpElementBound(item->member.len) +
+           (zsetListpackIsWhole(item->score, &whole) ? lpIntBytes(whole) : lpElementBound(DOUBLE_STR_SIZE));
 }
 
 static void *zsetListpackBuild(const struct zsetItem *items, size_t count) {
@@ -244,13 +243,15 @@ static void *zsetListpackAppend(void *z, struct str member, struct zscore score)
     return zsetListpackAppendScore(lpAppend(z, member), score);
 }
 
-static void *zsetListpackPrepend(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
+static void *zsetListpackPrepend(void *z, struct str member, struct zscore score,
+                                 const struct zsetPlace *missed) {
     unsigned char *lp = lpPrepend(z, member);
     (void)missed;
     return zsetListpackPutScore(lp, score, lpFirst(lp), LP_AFTER);
 }
 
-static void *zsetListpackInsert(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
+static void *zsetListpackInsert(void *z, struct str member, struct zscore score,
+                                const struct zsetPlace *missed) {
     unsigned char *lp = z, *at = lpFirst(lp), *inserted;
     (void)missed;
     while (at && zsetListpackIsBefore(lp, at, score, member)) at = zsetListpackNextPair(lp, at);
@@ -266,7 +267,8 @@ static void *zsetListpackErase(void *z, const struct zsetPlace *found) {
 }
 
 /* Updates in place when the order of the neighbours stays right. */
-static void *zsetListpackUpdate(void *z, struct str member, struct zscore score, const struct zsetPlace *found) {
+static void *zsetListpackUpdate(void *z, struct str member, struct zscore score,
+                                const struct zsetPlace *found) {
     unsigned char *lp = z, *prev = zsetListpackPrevPair(lp, found->at),
                   *next = zsetListpackNextPair(lp, found->at);
     if ((!prev || zsetListpackIsBefore(lp, prev, score, member)) &&
@@ -281,9 +283,9 @@ static void *zsetListpackEraseRange(void *z, uint64_t rank, uint64_t count) {
 
 /* ---- Replying ---- */
 
-static void zsetListpackEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count,
+static void zsetListpackEmit(const void *z, struct client *c, const struct zsetPlace *p, uint64_t count,
                              bool reverse, enum zsetShape shape) {
-    unsigned char *lp = (unsigned char *)z, *at = p.at;
+    unsigned char *lp = (unsigned char *)z, *at = p->at;
     struct zsetWriter w;
     char text[LP_INTBUF_SIZE];
     zsetWriterBegin(&w, c, shape);

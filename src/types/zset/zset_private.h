@@ -21,8 +21,8 @@ enum zsetAdded zsetDecide(struct zscore present, struct zscore *score, int flags
 /* The lowest bit of a cursor, a fraction of a position, says from which index it is. */
 #define ZSET_CURSOR_TREE 1
 
-/* Writes an element in the form of zset_rdb.c; as_text: for a set whose scores may have rests. The thread of a
- * snapshot calls it, too. */
+/* Writes an element in the form of zset_rdb.c; as_text: for a set whose scores may have rests. The thread of
+ * a snapshot calls it, too. */
 void zsetRdbWriteElement(struct rioWriter *w, struct str member, struct zscore score, bool as_text);
 void zsetRdbRewriteElement(struct rewriteItems *items, struct str member, struct zscore score);
 

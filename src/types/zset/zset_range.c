@@ -33,7 +33,8 @@ static int16_t zsetRangeRestOf(struct str s, double score, bool exclusive) {
 bool zsetParseScoreRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {
     r->by = ZRANGE_SCORE;
     struct zscoreRange *s = &r->score;
-    if (!zsetRangeParseScoreBound(min, &s->min, &s->minex) || !zsetRangeParseScoreBound(max, &s->max, &s->maxex))
+    if (!zsetRangeParseScoreBound(min, &s->min, &s->minex) ||
+        !zsetRangeParseScoreBound(max, &s->max, &s->maxex))
         return replyError(c, err_scorerange);
     s->minrest = s->maxrest = 0;
     if (__builtin_expect(zscoreSumIsSmall(s->min, s->max), 1)) return true;
@@ -113,7 +114,7 @@ void zsetEmit(struct zsetRef z, struct client *c, const struct zsetSlice *s, boo
     struct zsetPlace p = s->near;
     if (!s->count) return;
     if (!p.at && !z.index->atRank(z.ptr, reverse ? s->rank + s->count - 1 : s->rank, &p)) return;
-    z.index->emit(z.ptr, c, p, s->count, reverse, shape);
+    z.index->emit(z.ptr, c, &p, s->count, reverse, shape);
 }
 
 struct zsetIterator zsetIterate(struct zsetRef z, uint64_t rank) {

@@ -93,7 +93,8 @@ static void *zsetSkiplistAppend(void *z, struct str member, struct zscore score)
     return zs;
 }
 
-static void *zsetSkiplistPrepend(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
+static void *zsetSkiplistPrepend(void *z, struct str member, struct zscore score,
+                                 const struct zsetPlace *missed) {
     struct zset *zs = z;
     hashtableAddUnchecked(&zs->members, zslPrepend(&zs->list, score, member), missed->hash);
     return zs;
@@ -203,19 +204,22 @@ static inline void zsetSkiplistWillChange(struct zset *zs, uint64_t hash) {
     if (v) zsetPartsSave(v, hash);
 }
 
-static void *zsetSkiplistInsert(void *z, struct str member, struct zscore score, const struct zsetPlace *missed) {
+static void *zsetSkiplistInsert(void *z, struct str member, struct zscore score,
+                                const struct zsetPlace *missed) {
     struct zset *zs = z;
     zsetSkiplistWillChange(zs, missed->hash);
     hashtableAddUnchecked(&zs->members, zslInsert(&zs->list, score, member), missed->hash);
     return zs;
 }
 
-static void *zsetSkiplistUpdate(void *z, struct str member, struct zscore score, const struct zsetPlace *found) {
+static void *zsetSkiplistUpdate(void *z, struct str member, struct zscore score,
+                                const struct zsetPlace *found) {
     struct zset *zs = z;
     (void)member;
     zsetSkiplistWillChange(zs, found->hash);
     zskiplistNode *now = zslUpdateScore(&zs->list, found->at, score);
-    if (__builtin_expect(now != found->at, 0)) hashtableReplaceEntry(&zs->members, found->at, now, found->hash);
+    if (__builtin_expect(now != found->at, 0))
+        hashtableReplaceEntry(&zs->members, found->at, now, found->hash);
     return zs;
 }
 
@@ -288,10 +292,10 @@ static inline void zsetSkiplistWrite(struct zsetWriter *w, const zskiplistNode *
 }
 
 /* The next node is prefetched while this one is written. */
-static void zsetSkiplistEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count,
+static void zsetSkiplistEmit(const void *z, struct client *c, const struct zsetPlace *p, uint64_t count,
                              bool reverse, enum zsetShape shape) {
     struct zsetWriter w;
-    zskiplistNode *n = p.at, *next;
+    zskiplistNode *n = p->at, *next;
     (void)z;
     zsetWriterBegin(&w, c, shape);
     if (reverse) {
