@@ -153,7 +153,7 @@ static struct zscore zsetIndexTestRandomScore(void) {
     static const int64_t around[] = {1ll << 53, -(1ll << 53), (1ll << 62) + 5000, INT64_MAX - 4,
                                      INT64_MIN + 4};
     if (!beyond || randomBelow(8) == 0) return zscoreOf((double)randomBelow(40) / 4 - 3);
-    return zscoreOfInteger(around[randomBelow(5)] + (int64_t)randomBelow(9) - 4);
+    return zscoreOfInteger(around[randomBelow(5)] + ((int64_t)randomBelow(9) - 4));
 }
 
 static struct zscoreRange zsetIndexTestRandomRange(void) {
