@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keysort.c - see keysort.h. A merge sort over short runs that are sorted by insertion. */
+/* keysort.c - see keysort.h. Few keys are sorted by merging short runs, which are sorted by insertion. Many are
+ * distributed by one byte after the other, from the last one on (a radix sort: Knuth, The Art of Computer
+ * Programming, volume 3, 5.2.5): that takes no comparisons, which a processor would often predict wrongly. Bytes
+ * that are the same in all keys are passed over; scores below a million differ in four of the eight. */
 #include "ds/keysort.h"
 
 #include <stdbool.h>
@@ -10,7 +13,8 @@
 #include "base/zmalloc.h"
 
 #define RUN_MAX   12
-#define STACK_MAX 256 /* keys up to which nothing is allocated */
+#define RADIX_MIN 128 /* keys from which on they are distributed */
+#define DIGITS    ((int)sizeof(uint64_t))
 
 struct order {
     keysortTie *tie;
@@ -59,11 +63,63 @@ static void keysortSortRange(const struct order *o, struct sortKey *k, size_t n,
     if (keysortIsBefore(o, &k[half], &k[half - 1])) keysortMerge(o, k, half, n, tmp);
 }
 
+static unsigned keysortDigit(const struct sortKey *k, int digit) {
+    return k->key >> 8 * digit & UINT8_MAX;
+}
+
+/* Distributes `from` by a digit; those that have the same one keep their order. `counts` are the keys of each
+ * digit, and become the places where their next one goes. */
+static void keysortDistribute(const struct sortKey *from, struct sortKey *to, size_t n, int digit,
+                              size_t counts[UINT8_MAX + 1]) {
+    size_t place = 0;
+    for (int value = 0; value <= UINT8_MAX; value++) {
+        size_t next = place + counts[value];
+        counts[value] = place;
+        place = next;
+    }
+    for (size_t i = 0; i < n; i++) to[counts[keysortDigit(&from[i], digit)]++] = from[i];
+}
+
+static void keysortRadix(struct sortKey *k, size_t n, struct sortKey *tmp) {
+    size_t counts[DIGITS][UINT8_MAX + 1] = {{0}};
+    struct sortKey *from = k, *to = tmp;
+    for (size_t i = 0; i < n; i++)
+        for (int digit = 0; digit < DIGITS; digit++) counts[digit][keysortDigit(&k[i], digit)]++;
+    for (int digit = 0; digit < DIGITS; digit++) {
+        if (counts[digit][keysortDigit(&k[0], digit)] == n) continue;
+        keysortDistribute(from, to, n, digit, counts[digit]);
+        struct sortKey *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != k) memcpy(k, from, n * sizeof *k);
+}
+
+/* Sorts each run of equal keys by the tie. */
+static void keysortBreakTies(const struct order *o, struct sortKey *k, size_t n, struct sortKey *tmp) {
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && k[to].key == k[from].key;) to++;
+        if (to - from > 1) keysortSortRange(o, k + from, to - from, tmp);
+    }
+}
+
+static bool keysortIsSorted(const struct order *o, const struct sortKey *k, size_t n) {
+    size_t i = 1;
+    while (i < n && !keysortIsBefore(o, &k[i], &k[i - 1])) i++;
+    return i >= n;
+}
+
 void keysortSort(struct sortKey *keys, size_t count, keysortTie *tie, void *priv) {
     struct order o = {tie, priv};
-    struct sortKey room[STACK_MAX / 2], *tmp = count > STACK_MAX ? zmalloc(count / 2 * sizeof *tmp) : room;
-    keysortSortRange(&o, keys, count, tmp);
-    if (tmp != room) zfree(tmp);
+    struct sortKey room[RADIX_MIN];
+    if (count < RADIX_MIN) {
+        keysortSortRange(&o, keys, count, room);
+    } else if (!keysortIsSorted(&o, keys, count)) {
+        struct sortKey *tmp = zmalloc(count * sizeof *tmp);
+        keysortRadix(keys, count, tmp);
+        if (tie) keysortBreakTies(&o, keys, count, tmp);
+        zfree(tmp);
+    }
 }
 
 static void keysortSwapKeys(struct sortKey *a, struct sortKey *b) {

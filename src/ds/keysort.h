@@ -8,7 +8,8 @@
  * Sorting moves pairs of words and compares them in the loop itself: qsort() would move whole elements,
  * and call a function for each comparison. Here a function is called only where two keys are equal.
  *
- * The sort is stable and takes O(n log n) for any input. */
+ * The sort is stable. It takes O(n) where few keys are equal and O(n log n) for any input, and as much memory
+ * again as the keys; O(n) without memory where they are sorted already. */
 #pragma once
 
 #include <stddef.h>
