@@ -395,6 +395,32 @@ static void zsetSkiplistWarm(const void *z) {
     hashtableStopIterator(&it);
 }
 
+static void zsetReadAhead(struct zsetUnordered *it) {
+    void **node = &it->ahead[it->next++ % ZSET_READ_AHEAD];
+    if (!hashtableNext(&it->index, node)) *node = NULL;
+    zsetSkiplistPrefetchNode(*node);
+}
+
+void zsetIterateUnordered(struct zsetUnordered *it, struct zsetRef z) {
+    it->by_index = z.index == &zsetSkiplist && zsetLength(z) > WARM_MAX;
+    if (!it->by_index) {
+        it->ordered = zsetIterate(z, 0);
+        return;
+    }
+    hashtableInitIterator(&it->index, zsetTable(z), false);
+    for (it->next = 0; it->next < ZSET_READ_AHEAD;) zsetReadAhead(it);
+}
+
+bool zsetNextUnordered(struct zsetUnordered *it, struct zsetElement *e) {
+    if (!it->by_index) return zsetNext(&it->ordered, e);
+    const zskiplistNode *node = it->ahead[it->next % ZSET_READ_AHEAD];
+    if (!node) return false;
+    e->member = zslGetNodeElement(node);
+    e->score = zslGetNodeScore(node);
+    zsetReadAhead(it);
+    return true;
+}
+
 /* The further steps, after the nodes that members name have been fetched. */
 static bool zsetSkiplistClimb(struct prefetchState *state) {
     state->at = zslClimb(state->at);
