@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keysort.c - see keysort.h. Few keys are sorted by merging short runs, which are sorted by insertion. Many are
- * distributed by one byte after the other, from the last one on (a radix sort: Knuth, The Art of Computer
- * Programming, volume 3, 5.2.5): that takes no comparisons, which a processor would often predict wrongly. Bytes
- * that are the same in all keys are passed over; scores below a million differ in four of the eight. */
+/* keysort.c - see keysort.h. Few keys are sorted by merging short runs, which are sorted by insertion. Many
+ * are distributed by one byte after the other, from the last one on (a radix sort: Knuth, The Art of Computer
+ * Programming, volume 3, 5.2.5): that takes no comparisons, which a processor would often predict wrongly.
+ * Bytes that are the same in all keys are passed over; scores below a million differ in four of the eight. */
 #include "ds/keysort.h"
 
 #include <stdbool.h>

@@ -228,8 +228,8 @@ struct zsetIterator {
 struct zsetIterator zsetIterate(struct zsetRef z, uint64_t rank);
 struct zsetIterator zsetIterateDown(struct zsetRef z);
 bool zsetNext(struct zsetIterator *it, struct zsetElement *e);
-/* Iterates over all elements, in no order: where each has the pointer to the next one, and they are not in the
- * cache, it reads several at a time by the member index. Like zsetIterate otherwise. */
+/* Iterates over all elements, in no order: where each has the pointer to the next one, and they are not in
+ * the cache, it reads several at a time by the member index. Like zsetIterate otherwise. */
 #define ZSET_READ_AHEAD 8
 struct zsetUnordered {
     struct zsetIterator ordered; /* unless by_index */
