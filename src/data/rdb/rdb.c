@@ -20,6 +20,7 @@
 #include "registry/debug.h"
 #include "registry/info.h"
 
+#define SHORT_INTEGER_MAX 11 /* the longest text of an integer of 32 bits */
 #define LZF_MIN_LENGTH    20 /* shorter strings are not worth a try */
 #define LZF_WORTH         16 /* compression should save this fraction of a string */
 #define LZF_PATIENCE      8  /* so many strings in a row that saved less stop it */
@@ -129,9 +130,14 @@ static inline bool rdbPacksStrings(const struct rioWriter *w) {
     return !w->plain_strings && !w->frame && (w->packs_strings || rdbDirectivePacksStrings());
 }
 
+/* Whether the string may be the text of an integer that is written as a number. */
+static inline bool rdbMayBeInteger(struct str s) {
+    return s.len - 1 < SHORT_INTEGER_MAX && ((unsigned)*s.ptr - '0' <= 9 || *s.ptr == '-');
+}
+
 void rdbWriteString(struct rioWriter *w, struct str s) {
     int64_t n;
-    if (s.len <= 11 && string2ll(s, &n) && rdbWriteShortInteger(w, n)) return;
+    if (rdbMayBeInteger(s) && string2ll(s, &n) && rdbWriteShortInteger(w, n)) return;
     if (rdbPacksStrings(w) && s.len > LZF_MIN_LENGTH && rdbTryCompressed(w, s)) return;
     rdbWriteLen(w, s.len);
     rioWriteStr(w, s);
@@ -158,6 +164,22 @@ void rdbWriteDoubleText(struct rioWriter *w, double d, struct str text) {
     rioWriteByte(w, len);
     if (len < RDB_TEXT_NAN) rioWrite(w, text.ptr, text.len);
 }
+
+/* A snapshot without a fork delays a client while it writes whole sets, so short members take no detour. */
+void rdbWriteScored(struct rioWriter *w, struct str member, double score) {
+    if (member.len > LZF_MIN_LENGTH || w->size - w->used < 1 + LZF_MIN_LENGTH + 8 || rdbMayBeInteger(member)) {
+        rdbWriteString(w, member);
+        rdbWriteDouble(w, score);
+        return;
+    }
+    char *p = w->buf + w->used;
+    *p = (char)member.len;
+    memcpy(p + 1, member.ptr, member.len);
+    memcpy(p + 1 + member.len, &score, 8);
+    w->used += 1 + member.len + 8;
+}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rdbWriteScored copies the score");
+_Static_assert(LZF_MIN_LENGTH < 1 << 6, "rdbWriteScored writes a length of one byte");
 
 /* ---- Reading ---- */
 

@@ -135,6 +135,8 @@ bool rdbDirectivePacksStrings(void);                /* whether rdbcompression as
 void rdbWriteDouble(struct rioWriter *w, double d); /* binary64 */
 /* Writes a score of RDB_TYPE_ZSET; `text` is used unless it is infinite or NaN. */
 void rdbWriteDoubleText(struct rioWriter *w, double d, struct str text);
+/* Writes a member of a sorted set and its score: rdbWriteString and rdbWriteDouble. */
+void rdbWriteScored(struct rioWriter *w, struct str member, double score);
 void rdbWriteInt64(struct rioWriter *w, int64_t n); /* 8 bytes */
 /* Writes a string that LZF has compressed already (quicklist nodes). */
 void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length);

@@ -170,6 +170,26 @@ static void stringsAsIntegers(void **state) {
            "\x0b-2147483649");
 }
 
+/* Members of a sorted set are written as by the two functions for a string and a score, at every place of the
+ * buffer. */
+static void membersWithScores(void **state) {
+    (void)state;
+    static const char *const members[] = {"", "a", "-", "-7", "7", "12345678901", "123456789012", "9lives",
+                                          "member:129", "twenty characters ..", "twenty-one characters"};
+    const unsigned count = sizeof members / sizeof members[0], rounds = 4 * RIO_BUFFER / 20;
+    rdbTestBegin();
+    for (unsigned i = 0; i < rounds; i++) {
+        rdbWriteString(&w, strOf(members[i % count]));
+        rdbWriteDouble(&w, i / 7.0);
+    }
+    struct str bytes = rdbTestWritten();
+    sds wanted = sdsnewstr(bytes);
+    rdbTestBegin();
+    for (unsigned i = 0; i < rounds; i++) rdbWriteScored(&w, strOf(members[i % count]), i / 7.0);
+    expectBytes(wanted, sdslen(wanted));
+    sdsfree(wanted);
+}
+
 /* Returns a string of this length that compresses well, a bit, or not at all. It is never a number, since
  * that would be written as an integer and is no container (integersAreStrings). */
 static sds rdbTestText(size_t len, int kind) {
@@ -466,6 +486,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rdbTestLengths),      cmocka_unit_test(fixedNumbers),
         cmocka_unit_test(scoresAsText),        cmocka_unit_test(stringsAsIntegers),
+        cmocka_unit_test(membersWithScores),
         cmocka_unit_test(integersAreStrings),  cmocka_unit_test(stringsComeBack),
         cmocka_unit_test(compressionIsLearnt), cmocka_unit_test(whatIsHeldStays),
         cmocka_unit_test(rdbTestLies),         cmocka_unit_test(rdbTestCounts),

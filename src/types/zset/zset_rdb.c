@@ -5,15 +5,18 @@
  *     zset 2        number of members, then each: member | score as binary64
  *     zset          number of members, then each: member | score as text
  *
- * The last form is for sets whose scores have rests, of any size: a server without exact integers reads it,
- * with rounded scores, and orders the members by these. All other sets are written in the first two.
+ * The last form is for sets whose scores have rests, of any size: a server without exact integers reads it, with
+ * rounded scores, and orders the members by these. All other sets are written in the first two.
  *
  * Large sets are written from the highest score down, so that loading adds each member in front of all others
  * and need not search its place; a snapshot without a fork writes a skiplist in no order (zset_parts.c). */
 #include "data/rdb/rewrite.h"
+#include "ds/zbtree.h"
 #include "types/rdb_hooks.h"
 #include "types/zset/zset.h"
 #include "types/zset/zset_private.h"
+
+#define LINE 64 /* bytes of a cache line */
 
 uint8_t zsetRdbType(const struct object *o, int version) {
     (void)version;
@@ -22,13 +25,30 @@ uint8_t zsetRdbType(const struct object *o, int version) {
 }
 
 void zsetRdbWriteElement(struct rioWriter *w, struct str member, struct zscore score, bool as_text) {
-    rdbWriteString(w, member);
     if (!as_text) {
-        rdbWriteDouble(w, score.value);
+        rdbWriteScored(w, member, score.value);
         return;
     }
     char text[ZSCORE_TEXT_SIZE];
+    rdbWriteString(w, member);
     rdbWriteDoubleText(w, score.value, strN(text, zscorePrint(text, score)));
+}
+
+static void zsetRdbSaveSkiplist(struct rioWriter *w, struct zsetRef z) {
+    zsetWarm(z);
+    for (const zskiplistNode *n = zslGetTail(&((const struct zset *)z.ptr)->list); n; n = zslGetPrev(n))
+        rdbWriteScored(w, zslGetNodeElement(n), zslGetNodeScore(n).value);
+}
+
+/* Members are in no order in their leaf, so the whole of it is fetched. */
+static void zsetRdbSaveBtree(struct rioWriter *w, const zbtree *t) {
+    struct zbtPos p;
+    bool more = zbtAtRank(t, zbtLength(t) - 1, &p);
+    while (more) {
+        const struct zbtLeaf *leaf = p.leaf;
+        for (unsigned at = LINE; at < leaf->size; at += LINE) __builtin_prefetch((const char *)leaf + at);
+        for (; more && p.leaf == leaf; more = zbtStep(&p, true)) rdbWriteScored(w, zbtMember(p), zbtValue(p));
+    }
 }
 
 void zsetRdbSave(struct rioWriter *w, const struct object *o) {
@@ -38,12 +58,15 @@ void zsetRdbSave(struct rioWriter *w, const struct object *o) {
         rdbWriteString(w, strN(z.ptr, lpBytes(z.ptr)));
         return;
     }
-    zsetWarm(z);
-    struct zsetIterator it = zsetIterateDown(z);
-    struct zsetElement e;
     rdbWriteLen(w, zsetLength(z));
-    while (zsetNext(&it, &e)) {
-        zsetRdbWriteElement(w, e.member, e.score, as_text);
+    if (z.index == &zsetSkiplist && !as_text) {
+        zsetRdbSaveSkiplist(w, z);
+    } else if (z.index == &zsetBtree && !as_text) {
+        zsetRdbSaveBtree(w, z.ptr);
+    } else {
+        struct zsetIterator it = zsetIterateDown(z);
+        struct zsetElement e;
+        while (zsetNext(&it, &e)) zsetRdbWriteElement(w, e.member, e.score, as_text);
     }
 }
 
