@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -86,6 +87,7 @@ struct aeEventLoop {
     aeHook *poll_begins, *poll_ends;                /* see aeSetAroundPoll */
     struct list pending;                            /* connection.c */
     bool dont_wait, stop;
+    atomic_bool polls; /* the thread is in a poll of the loop */
 };
 
 /* ---- Timers -------------------------------------------------------------------------------------------- */
@@ -265,7 +267,9 @@ static inline __attribute__((always_inline)) int aePollAndHandle(struct aeEventL
     struct epoll_event events[POLL_BATCH];
     int timeout_ms = aePollTimeout(el, flags);
     if (between_hooks) el->poll_begins(el);
+    atomic_store_explicit(&el->polls, true, memory_order_relaxed);
     int n = el->ring ? aePollRing(el, events, timeout_ms) : aePollEpoll(el, events, POLL_BATCH, timeout_ms);
+    atomic_store_explicit(&el->polls, false, memory_order_relaxed);
     if (between_hooks) el->poll_ends(el);
     if (flags & AE_CALL_HOOKS && el->after_sleep) el->after_sleep(el);
     int handled = 0;
@@ -563,6 +567,11 @@ void aeWakeup(struct aeEventLoop *el) {
     while (write(el->wakefd, &one, sizeof(one)) == -1 && errno == EINTR) {
     }
     errno = saved;
+}
+
+bool aeIsLate(const struct aeEventLoop *el) {
+    struct pollfd pfd = {.fd = el->ring ? ringFd(el->ring) : el->epfd, .events = POLLIN};
+    return atomic_load_explicit(&el->polls, memory_order_relaxed) && poll(&pfd, 1, 0) == 1;
 }
 
 int aeWait(int fd, int mask, int64_t timeout_ms) {

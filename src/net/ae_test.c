@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -501,6 +502,57 @@ static void testWakeup(void **state) {
     assert_true(monotonicUs() - start_us < 5000000);
 }
 
+/* ---- Whether the loop is late ---- */
+
+static struct {
+    int fds[2];
+    atomic_int step; /* 1: something is readable, 2: the handler runs, 3: it may end */
+    int late;        /* times that the loop was seen late */
+    bool late_before, late_in_handler;
+} lateness;
+
+static void aeTestWaitForStep(int step) {
+    while (lateness.step < step) usleep(100);
+}
+
+static void endWhenSeen(struct aeEventLoop *loop, int fd, void *data, int mask) {
+    (void)data, (void)mask;
+    char c;
+    lateness.step = 2;
+    aeTestWaitForStep(3);
+    assert_int_equal(aeRead(loop, fd, &c, 1), 1);
+}
+
+/* Looks at the loop from outside: asleep with nothing to do, just woken, and in a handler with input left. */
+static void *seeLateness(void *arg) {
+    (void)arg;
+    usleep(5000);
+    lateness.late_before |= aeIsLate(el);
+    lateness.step = 1;
+    makeReadable(lateness.fds);
+    while (lateness.step < 2) lateness.late += aeIsLate(el);
+    lateness.late_in_handler |= aeIsLate(el);
+    lateness.step = 3;
+    return NULL;
+}
+
+static void testLateness(void **state) {
+    (void)state;
+    pthread_t thread;
+    memset(&lateness, 0, sizeof lateness);
+    makePair(lateness.fds);
+    aeCreateFileEvent(el, lateness.fds[0], AE_READABLE, endWhenSeen, NULL);
+    for (int64_t end_us = monotonicUs() + 20000000; !lateness.late && monotonicUs() < end_us;) {
+        lateness.step = 0;
+        assert_int_equal(pthread_create(&thread, NULL, seeLateness, NULL), 0);
+        while (lateness.step < 3) aeProcessEvents(el, AE_FILE_EVENTS);
+        pthread_join(thread, NULL);
+    }
+    assert_true(lateness.late > 0);
+    assert_false(lateness.late_before || lateness.late_in_handler);
+    closePair(lateness.fds);
+}
+
 static void testSizes(void **state) {
     (void)state;
     int p[2];
@@ -644,6 +696,7 @@ int main(void) {
         TEST(testHooks),
         TEST(testMain),
         TEST(testWakeup),
+        TEST(testLateness),
         TEST(testSizes),
         TEST(testWait),
         TEST(testWaitForEvent),

@@ -614,3 +614,7 @@ int ringWait(struct aeRing *r, int *fds, int max, int timeout_ms, bool *epoll) {
     if (n) memcpy(fds, r->ready, (size_t)n * sizeof *fds);
     return n;
 }
+
+int ringFd(const struct aeRing *r) {
+    return r->uring.ring_fd;
+}

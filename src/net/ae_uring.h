@@ -3,9 +3,9 @@
  * sends many replies with one system call. Only ae.c uses it.
  *
  * A ring belongs to one loop. It may be created and freed in any thread. The thread that first waits on it
- * owns it, and no other thread may call the other functions. A child made by fork has no access to its
- * memory and must not use it. A build without liburing (BUILD_URING=no) has the same functions; ringCreate
- * fails there with ENOSYS. */
+ * owns it, and no other thread may call the other functions, except for ringFd. A child made by fork has no
+ * access to its memory and must not use it. A build without liburing (BUILD_URING=no) has the same functions;
+ * ringCreate fails there with ENOSYS. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,3 +43,5 @@ bool ringSend(struct aeRing *ring, struct aeSend *sends, int n);
  * max fds that have something to `fds` and returns how many; *epoll: epfd is ready, too. epoll NULL:
  * the events stay unreported. */
 int ringWait(struct aeRing *ring, int *fds, int max, int timeout_ms, bool *epoll);
+/* An fd that poll(2) reports as readable while ringWait would return at once. */
+int ringFd(const struct aeRing *ring);

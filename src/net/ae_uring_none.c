@@ -60,3 +60,8 @@ int ringWait(struct aeRing *ring, int *fds, int max, int timeout_ms, bool *epoll
     (void)ring, (void)fds, (void)max, (void)timeout_ms, (void)epoll;
     serverPanic("no rings in this build");
 }
+
+int ringFd(const struct aeRing *ring) {
+    (void)ring;
+    serverPanic("no rings in this build");
+}

@@ -104,15 +104,14 @@ static void forklessEncode(struct forklessOutput *out, struct queueKeys *keys, u
     itemQueueDone(keys, i, large);
 }
 
-/* Offers the processor to the main thread, which may have been woken and wait for it. The scheduler lets it
+/* Offers the processor to the main thread if that has been woken and waits for one. The scheduler lets it
  * preempt this thread, unless it has used more than its share of the processor; then only the next tick would
  * help, up to 4 ms later. An offer that is taken costs this thread a turn (THREAD_TURN_US) of its share, so
  * that the main thread nearly always has less than its own. When others take the offer for long, none is made
- * for as long as they took: so the thread gets about half of its share of a processor that others keep busy.
- */
+ * for as long as they took. */
 static void forklessYield(struct forklessOutput *out) {
     int64_t before_us = monotonicUs();
-    if (before_us < out->next_yield_us) return;
+    if (before_us < out->next_yield_us || !aeIsLate(server_el)) return;
     sched_yield();
     int64_t after_us = monotonicUs(), took_us = after_us - before_us;
     if (took_us > LONG_TURN_US) out->next_yield_us = after_us + took_us;
