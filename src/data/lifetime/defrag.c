@@ -128,8 +128,12 @@ static void defragDropBig(void) {
     zfree(big);
 }
 
-/* Whether there is a value behind the object that no snapshot is saving in parts. */
-static bool defragMayMoveValue(const struct object *o) {
+/* Whether there is a value behind the object that no snapshot is saving in parts. All other values have been
+ * saved: a pass waits while there is a snapshot, but those of DEBUG DEFRAG-ALL and of tests (forkless-always)
+ * do not. */
+static bool defragMayMoveValue(const struct db *db, const struct object *o) {
+    const struct keyspaceWalk *walk = db->keyspace.walk;
+    serverAssert(!walk || keyspaceWalkHasSaved(walk, keyHash(objectKey(o)), o));
     return objectHasPtr(o) && !largeValueFind(objectPtr(o));
 }
 
@@ -140,8 +144,8 @@ static void defragStepBig(struct db *db) {
     struct object *o = dbFind(db, sdsview(big->key));
     if (o) keyspaceObjectWillChange(&db->keyspace, o);
     big->at.stop_us = run.stop_us;
-    bool more =
-        o && o->type == big->type && defragMayMoveValue(o) && objectTypeOf(o)->defrag(db, o, &big->at);
+    bool more = o && o->type == big->type && defragMayMoveValue(db, o) &&
+                objectTypeOf(o)->defrag(db, o, &big->at);
     if (o) defragCountKey(hits);
     if (!more) defragDropBig();
 }
@@ -152,7 +156,7 @@ static void defragStepKey(void *priv, void *entry) {
     keyspaceObjectWillChange(&db->keyspace, entry);
     struct object *o = keyspaceMoveObject(&db->keyspace, entry, defragMove, NULL);
     const struct objectType *type = objectTypeOf(o);
-    if (type->defrag && defragMayMoveValue(o)) {
+    if (type->defrag && defragMayMoveValue(db, o)) {
         if (type->freeEffort(o) > (size_t)max_scan_fields) {
             defragDeferValue(o);
         } else {
