@@ -169,6 +169,9 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
  * hashtablePeek reads only the bucket, never an entry; it may return an entry of another key, or NULL. */
 void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash);
 void *hashtablePeek(const hashtable *ht, uint64_t hash);
+/* Prefetches all entries of a table that has few of them, each with its first `bytes` bytes, up to two cache
+ * lines. Reads all buckets. */
+void hashtablePrefetchEntries(const hashtable *ht, size_t bytes);
 
 /* A descriptor stands for one of many tables, whose struct is probably not in the cache; the caller
  * keeps descriptors together. It leads directly to the bucket, and while the table has a single array, a

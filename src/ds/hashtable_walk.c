@@ -236,6 +236,21 @@ void hashtableStopIterator(struct hashtableIterator *it) {
     it->safe = false;
 }
 
+void hashtablePrefetchEntries(const hashtable *ht, size_t bytes) {
+    FOR_SEGMENTS(ht, s) {
+        uint32_t length = htLengthOf(s);
+        for (uint32_t i = 0; i < length; i++) {
+            const bucket *b = &s->table[i];
+            if (i + FETCH_BUCKETS < length) htPrefetchLine(b + FETCH_BUCKETS);
+            for (slotSet set = htUsedSlots(b); set; set &= set - 1) {
+                const char *entry = htEntryAt(b, htSlotOfBit(set));
+                htPrefetchLine(entry);
+                htPrefetchLine(entry + bytes - 1);
+            }
+        }
+    }
+}
+
 /* --- Random entries --- */
 
 /* Returns the bucket of a hash drawn at random. */

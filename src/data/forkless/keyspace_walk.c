@@ -17,14 +17,18 @@
 #include "data/rdb/rewrite.h"
 #include "ds/scan_cursor.h"
 
-#define ITEMS_AT_ONCE 8  /* given in one call */
-#define STEP_KEYS     64 /* visited at once, at most on average */
-#define KEY_RANGES    4 /* for a key at least, so that a change rarely has to save another key than its own */
-#define STEP_RANGES   (STEP_KEYS * KEY_RANGES)
-#define STEPS_AT_ONCE 4096 /* of ranges that may all be empty */
-#define LEVEL_MAX     36
-#define KEPT_KEYS     256 /* from which the size of contents that have left is estimated */
-#define KEPT_SAMPLES  5   /* of the elements of each */
+#define ITEMS_AT_ONCE  8  /* given in one call */
+#define STEP_KEYS      64 /* visited at once, at most on average */
+/* Ranges for a key at least, so that a change rarely has to save another key than its own; and for keys that
+ * take BIG_KEY_BYTES each on average, which take longer to save. */
+#define KEY_RANGES     4
+#define BIG_KEY_RANGES 16
+#define BIG_KEY_BYTES  1024
+#define STEP_RANGES    (STEP_KEYS * KEY_RANGES)
+#define STEPS_AT_ONCE  4096 /* of ranges that may all be empty */
+#define LEVEL_MAX      36
+#define KEPT_KEYS      256 /* from which the size of contents that have left is estimated */
+#define KEPT_SAMPLES   5   /* of the elements of each */
 
 static struct {
     struct itemQueue *queue;
@@ -233,11 +237,17 @@ static struct keyspaceWalk *keyspaceWalkNew(struct keyspace *ks, int dbid) {
     return w;
 }
 
-/* Chooses the level for at least KEY_RANGES ranges a key. */
-static void keyspaceWalkInit(struct keyspace *ks, int dbid) {
+/* Returns how many ranges a key should have at least. */
+static uint64_t keyspaceWalksKeyRanges(void) {
+    uint64_t keys = 0;
+    for (int i = 0; i < dbCount(); i++) keys += keyspaceSize(&dbs[i].keyspace);
+    return zmallocUsedMemory() / BIG_KEY_BYTES < keys ? KEY_RANGES : BIG_KEY_RANGES;
+}
+
+static void keyspaceWalkInit(struct keyspace *ks, int dbid, uint64_t key_ranges) {
     struct keyspaceWalk *w = keyspaceWalkNew(ks, dbid);
     uint64_t keys = keyspaceSize(ks) / (keys_by_slot ? KEY_SLOTS : 1);
-    while (w->level < LEVEL_MAX && 1ull << w->level < keys * KEY_RANGES) w->level++;
+    while (w->level < LEVEL_MAX && 1ull << w->level < keys * key_ranges) w->level++;
     w->ranges = (keys_by_slot ? (uint64_t)KEY_SLOTS : 1) << w->level;
     w->touched = rangeBitsNew(w->ranges);
 }
@@ -257,8 +267,9 @@ void keyspaceWalksStart(struct itemQueue *queue, const uint8_t *slots, bool comm
     walks.out_bytes = sdsempty();
     walks.out_keys = 0;
     walks.out_dbid = -1;
+    uint64_t key_ranges = keyspaceWalksKeyRanges();
     for (int i = 0; i < dbCount(); i++)
-        if (keyspaceSize(&dbs[i].keyspace)) keyspaceWalkInit(&dbs[i].keyspace, i);
+        if (keyspaceSize(&dbs[i].keyspace)) keyspaceWalkInit(&dbs[i].keyspace, i, key_ranges);
 }
 
 static void keyspaceWalkFree(struct keyspaceWalk *w) {

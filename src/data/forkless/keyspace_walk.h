@@ -2,8 +2,8 @@
 /* keyspace_walk.h - the walk of a snapshot over the databases, and what has to be saved before a change. On
  * the main thread only. Part of forkless.h.
  *
- * The positions of a database's table are divided into ranges, four to eight for each key. The walk goes over
- * them in their order; positions mean the same whatever size the table takes meanwhile.
+ * The positions of a database's table are divided into ranges, four to eight for each key, or 16 to 32 where
+ * keys take 1 KB or more. The walk goes over them in their order; positions mean the same whatever size the table takes meanwhile.
  *
  *     ranges   | saved ............ | given to the thread ... | not visited ..................... |
  *                                   ^ reaped                  ^ given             x  x     x

@@ -386,13 +386,8 @@ static void zsetSkiplistPrefetchNode(const zskiplistNode *n) {
 
 /* Finds all nodes through the member index, without looking at any of them. */
 static void zsetSkiplistWarm(const void *z) {
-    struct zset *zs = (struct zset *)z;
-    struct hashtableIterator it;
-    void *node;
-    if (hashtableSize(&zs->members) > WARM_MAX) return;
-    hashtableInitIterator(&it, &zs->members, false);
-    while (hashtableNext(&it, &node)) zsetSkiplistPrefetchNode(node);
-    hashtableStopIterator(&it);
+    const struct zset *zs = z;
+    if (hashtableSize(&zs->members) <= WARM_MAX) hashtablePrefetchEntries(&zs->members, NODE_GUESS);
 }
 
 static void zsetReadAhead(struct zsetUnordered *it) {
