@@ -165,21 +165,36 @@ void rdbWriteDoubleText(struct rioWriter *w, double d, struct str text) {
     if (len < RDB_TEXT_NAN) rioWrite(w, text.ptr, text.len);
 }
 
-/* A snapshot without a fork delays a client while it writes whole sets, so short members take no detour. */
+static __attribute__((noinline)) void rdbWriteScoredSlow(struct rioWriter *w, struct str member,
+                                                         double score) {
+    rdbWriteString(w, member);
+    rdbWriteDouble(w, score);
+}
+
+/* Copies 8 to 16 bytes. */
+static inline void rdbCopyAbout12(char *to, const char *from, size_t n) {
+    uint64_t first, last;
+    memcpy(&first, from, 8);
+    memcpy(&last, from + n - 8, 8);
+    memcpy(to, &first, 8);
+    memcpy(to + n - 8, &last, 8);
+}
+
+/* A snapshot without a fork delays a client while it writes whole sets, so members of usual lengths take no
+ * detour and no call. */
 void rdbWriteScored(struct rioWriter *w, struct str member, double score) {
-    if (member.len > LZF_MIN_LENGTH || w->size - w->used < 1 + LZF_MIN_LENGTH + 8 || rdbMayBeInteger(member)) {
-        rdbWriteString(w, member);
-        rdbWriteDouble(w, score);
+    if (member.len - 8 > 8 || w->size - w->used < 1 + 16 + 8 || rdbMayBeInteger(member)) {
+        rdbWriteScoredSlow(w, member, score);
         return;
     }
     char *p = w->buf + w->used;
     *p = (char)member.len;
-    memcpy(p + 1, member.ptr, member.len);
+    rdbCopyAbout12(p + 1, member.ptr, member.len);
     memcpy(p + 1 + member.len, &score, 8);
     w->used += 1 + member.len + 8;
 }
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "rdbWriteScored copies the score");
-_Static_assert(LZF_MIN_LENGTH < 1 << 6, "rdbWriteScored writes a length of one byte");
+_Static_assert(LZF_MIN_LENGTH >= 16, "rdbWriteScored compresses nothing");
 
 /* ---- Reading ---- */
 
