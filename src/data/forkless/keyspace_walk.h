@@ -3,7 +3,8 @@
  * the main thread only. Part of forkless.h.
  *
  * The positions of a database's table are divided into ranges, four to eight for each key, or 16 to 32 where
- * keys take 1 KB or more. The walk goes over them in their order; positions mean the same whatever size the table takes meanwhile.
+ * keys take 1 KB or more. The walk goes over them in their order; positions mean the same whatever size the
+ * table takes meanwhile.
  *
  *     ranges   | saved ............ | given to the thread ... | not visited ..................... |
  *                                   ^ reaped                  ^ given             x  x     x
