@@ -48,14 +48,26 @@ enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_REPORT_WHEN_SENT = 1 << 1, GO_ON_HAND
 #define READS_AT_ONCE 64 /* clients whose reads run in one phase */
 #define PREFETCH_AHEAD                                                                                       \
     24 /* requests that are prefetched together, and run before the next look at the phase */
-#define FREE_INPUTS_MAX 512 /* kept by a thread */
-#define SPARES_MAX      512
-#define KEPT_AT_REST    (64 * 1024) /* bytes that a sleeping thread may keep without being woken */
+#define LONG_READS_FIRST 8
+#define FREE_INPUTS_MAX  512 /* kept by a thread */
+#define SPARES_MAX       512
+#define KEPT_AT_REST     (64 * 1024) /* bytes that a sleeping thread may keep without being woken */
 
 struct ioClientStats io_client_stats;
 struct ioClientCounts io_client_counts[IO_THREADS_MAX + 1];
 
 /* ==== The I/O thread ==== */
+
+/* An input that may consist of reads, and its client. */
+struct ioClientRead {
+    struct ioClient *client;
+    struct ioInput *in;
+    enum ioClientReadEnd {
+        IO_CLIENT_READ_REST, /* the main thread gets what is left */
+        IO_CLIENT_READ_DONE,
+        IO_CLIENT_READ_LONG, /* goes on behind the other clients' */
+    } end;
+};
 
 struct ioClientThread {
     struct ioThread *thread;
@@ -69,13 +81,13 @@ struct ioClientThread {
     struct writeTurn turn;
     /* Inputs that may consist of reads (parallel_read.h), of a client each. They are looked at before the
      * thread handles another message about a client, and at the end of the turn. */
-    struct ioClientRead {
-        struct ioClient *client;
-        struct ioInput *in;
-        bool done;
-    } reads[READS_AT_ONCE];
+    struct ioClientRead reads[READS_AT_ONCE];
     int read_count;
     bool reading;
+    /* Inputs of reads that took long the last time, or have taken long already. One runs, for some time, at
+     * the end of each turn, when the others have been answered. */
+    struct ioClientRead *long_reads;
+    int long_count, long_cap;
     struct parallelReader *reader;
     struct prefetchBatch prefetch;
 };
@@ -220,14 +232,39 @@ static void ioClientPostInput(struct ioClient *p, struct ioInput *in) {
 
 static void ioClientRunReads(struct ioClientThread *pt);
 
+static void ioClientKeepLong(struct ioClientThread *pt, struct ioClient *p, struct ioInput *in) {
+    if (pt->long_count == pt->long_cap) {
+        pt->long_cap = pt->long_cap ? 2 * pt->long_cap : LONG_READS_FIRST;
+        pt->long_reads = zrealloc(pt->long_reads, (size_t)pt->long_cap * sizeof *pt->long_reads);
+    }
+    pt->long_reads[pt->long_count++] = (struct ioClientRead){.client = p, .in = in};
+}
+
+/* Removes the long read at an index. */
+static struct ioClientRead ioClientTakeLong(struct ioClientThread *pt, int at) {
+    struct ioClientRead taken = pt->long_reads[at];
+    memmove(pt->long_reads + at, pt->long_reads + at + 1,
+            (size_t)(--pt->long_count - at) * sizeof *pt->long_reads);
+    return taken;
+}
+
+static uint16_t ioClientFirstCommand(const struct ioInput *in) {
+    return (uint16_t)(in->requests[0].cmd->id + 1);
+}
+
 /* Keeps an input that begins with a read until other clients' have come. */
 static bool ioClientKeepForReading(struct ioClient *p, struct ioInput *in) {
     struct ioClientThread *pt = ioClientStateOf(p);
     if (!in->count || !parallelReadIsOne(&in->requests[0]) || !parallelReadsAllowed()) return false;
+    if (__builtin_expect(p->long_command == ioClientFirstCommand(in), 0)) {
+        p->input_with_main = true;
+        ioClientKeepLong(pt, p, in);
+        return true;
+    }
     if (pt->read_count == READS_AT_ONCE && pt->reading) return false;
     if (pt->read_count == READS_AT_ONCE) ioClientRunReads(pt);
     p->input_with_main = true; /* for now: nothing is read on */
-    pt->reads[pt->read_count++] = (struct ioClientRead){p, in, false};
+    pt->reads[pt->read_count++] = (struct ioClientRead){.client = p, .in = in};
     return true;
 }
 
@@ -305,15 +342,30 @@ static void ioClientPrefetch(struct ioClientThread *pt) {
 }
 
 /* Runs the requests of an input, of which the first slice is prefetched, up to the first that has to run on
- * the main thread, or until that waits. */
-static void ioClientRunRequests(struct ioClientThread *pt, struct client *c, struct ioInput *in) {
+ * the main thread, or until that waits, or until they have taken long. */
+static enum ioClientReadEnd ioClientRunRequests(struct ioClientThread *pt, struct client *c,
+                                                struct ioInput *in) {
     for (;;) {
-        for (int end = ioClientEndOfSlice(in); in->next < end; in->next++)
-            if (!parallelReadRun(pt->reader, c, &in->requests[in->next])) return;
-        if (in->next == in->count || readPhaseIsClosed()) return;
+        for (int end = ioClientEndOfSlice(in); in->next < end; in->next++) {
+            enum parallelReadResult result = parallelReadRun(pt->reader, c, &in->requests[in->next]);
+            if (__builtin_expect(result == PARALLEL_READ_RUN, 1)) continue;
+            if (result == PARALLEL_READ_REFUSED) return IO_CLIENT_READ_REST;
+            in->next++;
+            return IO_CLIENT_READ_LONG;
+        }
+        if (in->next == in->count) return IO_CLIENT_READ_DONE;
+        if (readPhaseIsClosed()) return IO_CLIENT_READ_REST;
         ioClientAddToPrefetch(pt, c, in);
         ioClientPrefetch(pt);
     }
+}
+
+/* Remembers by which command the client's inputs take long; a short one with the same command forgets it. */
+static void ioClientNoteLong(struct ioClient *p, const struct ioInput *in, bool is_long) {
+    if (is_long)
+        p->long_command = ioClientFirstCommand(in);
+    else if (p->long_command == ioClientFirstCommand(in))
+        p->long_command = 0;
 }
 
 static void ioClientPassOutput(struct ioClientThread *pt, struct ioClient *p) {
@@ -329,23 +381,27 @@ static void ioClientPassOutput(struct ioClientThread *pt, struct ioClient *p) {
     ioClientWriteLater(p);
 }
 
-/* Returns whether the whole input has run. */
-static bool ioClientRunInput(struct ioClientThread *pt, struct ioClient *p, struct ioInput *in) {
+static enum ioClientReadEnd ioClientRunInput(struct ioClientThread *pt, struct ioClient *p,
+                                             struct ioInput *in) {
     struct client *c = p->client;
-    if (!c || p->recall_requested || !parallelReadFits(c)) return false;
+    if (!c || p->recall_requested || !parallelReadFits(c)) return IO_CLIENT_READ_REST;
+    bool begins = !in->next;
     c->out.head = c->out.tail = replyBlockNew(REPLY_BLOCK_ROOM);
     c->out.mem = sizeof *c->out.head + c->out.head->cap;
     if (in->read) parallelReadNoteInput(pt->reader, c, in->read);
-    io_client_counts[p->thread_number].reads++;
-    ioClientRunRequests(pt, c, in);
+    if (begins) io_client_counts[p->thread_number].reads++;
+    enum ioClientReadEnd end = ioClientRunRequests(pt, c, in);
     ioClientPassOutput(pt, p);
+    if (end == IO_CLIENT_READ_LONG || (p->long_command && begins))
+        ioClientNoteLong(p, in, end == IO_CLIENT_READ_LONG);
     /* The main thread gets what is left, of which no bytes are to be counted. */
     in->read = 0;
     in->short_request.argc = 0;
-    if (in->next < in->count || in->error || in->over_limit) return false;
+    if (in->next < in->count) return end;
+    if (in->error || in->over_limit) return IO_CLIENT_READ_REST;
     p->partial_bytes = ioClientClampCount(in->partial_bytes);
     p->kept = ioClientClampCount(in->kept);
-    return true;
+    return IO_CLIENT_READ_DONE;
 }
 
 /* Runs inputs from batch[0] on that are prefetched together. Returns how many. */
@@ -354,17 +410,24 @@ static int ioClientRunSome(struct ioClientThread *pt, struct ioClientRead *batch
     for (; some < count && pt->prefetch.count < PREFETCH_AHEAD; some++)
         if (batch[some].client->client) ioClientAddToPrefetch(pt, batch[some].client->client, batch[some].in);
     ioClientPrefetch(pt);
-    for (int i = 0; i < some; i++) batch[i].done = ioClientRunInput(pt, batch[i].client, batch[i].in);
+    for (int i = 0; i < some; i++) batch[i].end = ioClientRunInput(pt, batch[i].client, batch[i].in);
     return some;
 }
 
-/* Runs the reads that have come, and gives the main thread what is left. Clients whose input has run may have
- * more, which then waits for the next call. */
-static void ioClientRunReads(struct ioClientThread *pt) {
-    struct ioClientRead batch[READS_AT_ONCE];
-    int count = pt->read_count, run = 0;
-    memcpy(batch, pt->reads, (size_t)count * sizeof *batch);
-    pt->read_count = 0;
+static void ioClientAfterRead(struct ioClientThread *pt, const struct ioClientRead *read) {
+    if (read->end == IO_CLIENT_READ_DONE) {
+        ioClientRecycleInput(pt, read->in);
+        ioClientResumeReading(read->client);
+    } else if (read->end == IO_CLIENT_READ_LONG) {
+        ioClientKeepLong(pt, read->client, read->in);
+    } else {
+        ioClientPostInput(read->client, read->in);
+    }
+}
+
+/* Runs some inputs, as far as the main thread lets it. */
+static void ioClientRunBatch(struct ioClientThread *pt, struct ioClientRead *batch, int count) {
+    int run = 0;
     bool reads = parallelReadBegin(pt->reader);
     ioClientLendSpares(pt);
     for (; run < count && reads; reads = parallelReadGoOn(pt->reader))
@@ -372,19 +435,39 @@ static void ioClientRunReads(struct ioClientThread *pt) {
     if (reads) parallelReadEnd(pt->reader);
     ioClientTakeSparesBack(pt);
     pt->reading = true;
-    for (int i = 0; i < count; i++) {
-        if (i < run && batch[i].done) {
-            ioClientRecycleInput(pt, batch[i].in);
-            ioClientResumeReading(batch[i].client);
-        } else {
-            ioClientPostInput(batch[i].client, batch[i].in);
-        }
-    }
+    for (int i = 0; i < count; i++) ioClientAfterRead(pt, &batch[i]);
     pt->reading = false;
+}
+
+/* Runs the reads that have come, and gives the main thread what is left. Clients whose input has run may have
+ * more, which then waits for the next call. */
+static void ioClientRunReads(struct ioClientThread *pt) {
+    struct ioClientRead batch[READS_AT_ONCE];
+    int count = pt->read_count;
+    memcpy(batch, pt->reads, (size_t)count * sizeof *batch);
+    pt->read_count = 0;
+    ioClientRunBatch(pt, batch, count);
 }
 
 static void ioClientRunAllReads(struct ioClientThread *pt) {
     while (pt->read_count) ioClientRunReads(pt);
+}
+
+static void ioClientRunLongRead(struct ioThread *t) {
+    struct ioClientThread *pt = ioThreadState(t);
+    struct ioClientRead first = ioClientTakeLong(pt, 0);
+    ioClientRunBatch(pt, &first, 1);
+    ioClientWriteAll(pt);
+}
+
+/* Leaves the main thread all that the client has sent, before the connection is returned or closed. */
+static void ioClientGiveUpReads(struct ioClientThread *pt, const struct ioClient *p) {
+    ioClientRunAllReads(pt);
+    for (int i = pt->long_count - 1; i >= 0; i--) {
+        if (pt->long_reads[i].client != p) continue;
+        struct ioClientRead read = ioClientTakeLong(pt, i);
+        ioClientPostInput(read.client, read.in);
+    }
 }
 
 /* ---- Messages ---- */
@@ -468,11 +551,11 @@ static void ioClientHandleInThread(struct ioThread *t, const struct ioMessage *m
     case IO_CLIENT_TAKE: ioClientAttach(p); break;
     case IO_CLIENT_GO_ON: ioClientGoOn(p, m); break;
     case IO_CLIENT_RECALL:
-        ioClientRunAllReads(pt);
+        ioClientGiveUpReads(pt, p);
         ioClientDetach(p);
         break;
     case IO_CLIENT_CLOSE:
-        ioClientRunAllReads(pt);
+        ioClientGiveUpReads(pt, p);
         ioClientCloseConnection(p);
         break;
     case IO_CLIENT_TRIM:
@@ -493,6 +576,7 @@ static void *ioClientThreadCreate(struct ioThread *t) {
 static void ioClientThreadDestroy(void *state) {
     struct ioClientThread *pt = state;
     parallelReaderFree(pt->reader);
+    zfree(pt->long_reads);
     zfree(pt);
 }
 
@@ -503,7 +587,7 @@ static void ioClientNoteMemory(const struct ioClientThread *pt) {
                           memory_order_relaxed);
 }
 
-static void ioClientThreadTurn(struct ioThread *t) {
+static bool ioClientThreadTurn(struct ioThread *t) {
     struct ioClientThread *pt = ioThreadState(t);
     ioClientRunAllReads(pt);
     ioClientWriteAll(pt);
@@ -511,14 +595,17 @@ static void ioClientThreadTurn(struct ioThread *t) {
     atomic_fetch_add_explicit(&io_client_stats.polls, 1, memory_order_relaxed);
     if (pt->freed) atomic_fetch_add_explicit(&io_client_stats.freed, pt->freed, memory_order_relaxed);
     pt->freed = 0;
-    if (!pt->foreign) return;
-    ioThreadPost(t, (struct ioMessage){.what = IO_CLIENT_BLOCKS, .a = pt->foreign});
+    if (pt->foreign) ioThreadPost(t, (struct ioMessage){.what = IO_CLIENT_BLOCKS, .a = pt->foreign});
     pt->foreign = NULL;
+    return pt->long_count > 0;
 }
 
 static void ioClientThreadEnd(struct ioThread *t) {
     struct ioClientThread *pt = ioThreadState(t);
-    ioClientThreadTurn(t);
+    while (ioClientThreadTurn(t)) {
+        struct ioClientRead read = ioClientTakeLong(pt, 0);
+        ioClientPostInput(read.client, read.in);
+    }
     ioClientFreeInputs(pt, pt->free_input_count);
     ioClientFreeSpares(pt, pt->spare_count);
 }
@@ -905,6 +992,7 @@ static const struct ioThreadHandlers handlers = {
     .create = ioClientThreadCreate,
     .destroy = ioClientThreadDestroy,
     .turn = ioClientThreadTurn,
+    .long_work = ioClientRunLongRead,
     .end = ioClientThreadEnd,
 };
 

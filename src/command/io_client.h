@@ -77,6 +77,8 @@ struct ioClient {
     struct ioClient *next_to_write;
     bool to_write, input_with_main, muted, report_when_sent, broken;
     bool in_parts; /* IO_CLIENT_PART was posted for the request that is being read */
+    /* The first command of the last input that took long in the thread, as id + 1. 0: none */
+    uint16_t long_command;
 };
 _Static_assert(sizeof(struct ioClient) == 192, "a line for each side, and what stands for the connection");
 _Static_assert(IO_THREADS_MAX <= UINT8_MAX, "thread_number holds it");

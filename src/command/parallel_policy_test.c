@@ -18,34 +18,47 @@ static int parallelPolicyTestRun(struct parallelPolicy *p, struct parallelLoad l
 static void readsAloneGoOn(void **state) {
     (void)state;
     struct parallelPolicy p = {0};
-    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 400}, 1000), 1000);
-    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){0, 0}, 1000), 1000);
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 400, 100000}, 1000), 1000);
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){0, 0, 0}, 1000), 1000);
 }
 
 static void waitingThatSavesMoreGoesOn(void **state) {
     (void)state;
     struct parallelPolicy p = {0};
-    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 9000}, 1000), 1000);
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 9000, 100000}, 1000), 1000);
 }
 
 static void oneLongWaitDoesNotMatter(void **state) {
     (void)state;
     struct parallelPolicy p = {0};
     for (int i = 0; i < 100; i++) {
-        assert_true(parallelPolicyReview(&p, (struct parallelLoad){10, 90000}));
-        assert_true(parallelPolicyReview(&p, (struct parallelLoad){10, 10}));
+        assert_true(parallelPolicyReview(&p, (struct parallelLoad){10, 90000, 10}));
+        assert_true(parallelPolicyReview(&p, (struct parallelLoad){10, 10, 10}));
     }
+}
+
+/* What the sweep of utils/bench/parallel_reads has shown (docs/contributing/decisions.md). */
+static void threadsThatRunFewCommandsHandOver(void **state) {
+    (void)state;
+    const uint64_t all = 20000, least = (uint64_t)(PARALLEL_POLICY_SHARE * 20000);
+    for (uint64_t reads = 0; reads <= all; reads += all / 20) {
+        struct parallelPolicy p = {0};
+        int on = parallelPolicyTestRun(&p, (struct parallelLoad){reads, 100, all}, 10);
+        assert_int_equal(on, reads >= least ? 10 : PARALLEL_POLICY_REVIEWS - 1);
+    }
+    struct parallelPolicy p = {0};
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){1, 100, PARALLEL_POLICY_LEAST}, 100), 100);
 }
 
 static void dearReadsRestLongerEachTime(void **state) {
     (void)state;
-    const struct parallelLoad dear = {1000, 50000};
+    const struct parallelLoad dear = {1000, 50000, 1000};
     struct parallelPolicy p = {0};
     int on = 0, rests[8];
     for (int i = 0; i < 8; i++) {
         rests[i] = 1;
         while (parallelPolicyReview(&p, dear)) on++;
-        while (!parallelPolicyReview(&p, (struct parallelLoad){0, 0})) rests[i]++;
+        while (!parallelPolicyReview(&p, (struct parallelLoad){0, 0, 0})) rests[i]++;
         on++;
     }
     assert_int_equal(rests[0], PARALLEL_POLICY_REST);
@@ -56,7 +69,7 @@ static void dearReadsRestLongerEachTime(void **state) {
 
 static void goodTimesForgetTheRests(void **state) {
     (void)state;
-    const struct parallelLoad dear = {1000, 50000}, good = {100000, 100};
+    const struct parallelLoad dear = {1000, 50000, 1000}, good = {100000, 100, 100000};
     struct parallelPolicy p = {0};
     for (int i = 0; i < 5; i++) {
         while (parallelPolicyReview(&p, dear)) {
@@ -75,7 +88,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readsAloneGoOn),           cmocka_unit_test(waitingThatSavesMoreGoesOn),
         cmocka_unit_test(oneLongWaitDoesNotMatter), cmocka_unit_test(dearReadsRestLongerEachTime),
-        cmocka_unit_test(goodTimesForgetTheRests),
+        cmocka_unit_test(goodTimesForgetTheRests),  cmocka_unit_test(threadsThatRunFewCommandsHandOver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,13 +48,15 @@ struct parallelReader {
         struct serverCommand *cmd;
         uint64_t ticks;
     } calls[CALLS];
+    uint64_t input_ticks;      /* that the requests of the client's input have taken */
     uint64_t run, handed_over; /* requests, since the thread started */
+    uint64_t took_long;        /* inputs, or pieces of one */
     uint64_t patience_ticks;
     struct parallelReader *next;
 };
 
 static struct parallelReader *readers;        /* the main thread's list */
-static uint64_t ended_run, ended_handed_over; /* of threads that have ended */
+static uint64_t ended_run, ended_handed_over, ended_took_long; /* of threads that have ended */
 /* Held by a thread that changes the server's statistics in a phase. */
 static pthread_mutex_t statistics = PTHREAD_MUTEX_INITIALIZER;
 
@@ -135,16 +137,20 @@ void parallelReaderFree(struct parallelReader *pr) {
     *at = pr->next;
     ended_run += pr->run;
     ended_handed_over += pr->handed_over;
+    ended_took_long += pr->took_long;
     readPhaseUnregister(&pr->phase);
     zfree(pr);
 }
 
 /* Adds up what threads have counted since they started. */
-static struct parallelTotals { uint64_t run, handed_over, phases, refused; } parallelReadTotals(void) {
-    struct parallelTotals t = {ended_run, ended_handed_over, 0, 0};
+static struct parallelTotals {
+    uint64_t run, handed_over, took_long, phases, refused;
+} parallelReadTotals(void) {
+    struct parallelTotals t = {ended_run, ended_handed_over, ended_took_long, 0, 0};
     for (const struct parallelReader *pr = readers; pr; pr = pr->next) {
         t.run += pr->run;
         t.handed_over += pr->handed_over;
+        t.took_long += pr->took_long;
         t.phases += pr->phase.phases;
         t.refused += pr->phase.refused;
     }
@@ -155,13 +161,27 @@ static uint64_t parallelReadWaitUs(void) {
     return read_phase_stats.wait_ticks / ticks_per_us;
 }
 
+static uint64_t parallelReadGrowth(uint64_t now, uint64_t before) {
+    return now < before ? 0 : now - before;
+}
+
+static struct parallelPolicy policy;
+
+/* Whoever sets parallel-reads wants reads in threads to be tried now. */
+static bool parallelReadsChanged(const char **error) {
+    (void)error;
+    policy = (struct parallelPolicy){0};
+    worth_it = true;
+    return true;
+}
+
 void parallelReadsReview(void) {
-    static struct parallelPolicy policy;
     static struct parallelLoad before;
-    struct parallelLoad now = {parallelReadTotals().run, parallelReadWaitUs()};
+    struct parallelLoad now = {parallelReadTotals().run, parallelReadWaitUs(), callstats.processed};
     /* After CONFIG RESETSTAT the totals are smaller. */
-    struct parallelLoad load = {now.reads < before.reads ? 0 : now.reads - before.reads,
-                                now.wait_us < before.wait_us ? 0 : now.wait_us - before.wait_us};
+    struct parallelLoad load = {parallelReadGrowth(now.reads, before.reads),
+                                parallelReadGrowth(now.wait_us, before.wait_us),
+                                parallelReadGrowth(now.commands, before.commands)};
     before = now;
     worth_it = parallelPolicyReview(&policy, load);
 }
@@ -242,8 +262,7 @@ static void parallelReadMirror(struct client *c, struct request *r) {
     dbSetKeyHashes(r ? r->key_hashes : NULL, r ? r->key_hash_count : 0);
 }
 
-/* Returns false if the handler refused. */
-static bool parallelReadCall(struct parallelReader *pr, struct client *c, struct request *r) {
+static enum parallelReadResult parallelReadCall(struct parallelReader *pr, struct client *c, struct request *r) {
     struct clientOutput before = c->out;
     struct readContext context = read_context;
     size_t used = c->out.tail->used;
@@ -269,25 +288,28 @@ static bool parallelReadCall(struct parallelReader *pr, struct client *c, struct
             callNoteUnusual(c, ticks, reply_bytes);
             pthread_mutex_unlock(&statistics);
         }
-        if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us) clockRefresh();
     }
     parallelReadMirror(c, NULL);
-    return !read_context.refused;
+    if (__builtin_expect(read_context.refused, 0)) return PARALLEL_READ_REFUSED;
+    pr->run++;
+    pr->input_ticks += ticks;
+    if (__builtin_expect(pr->input_ticks <= PARALLEL_READ_LONG_US * ticks_per_us, 1)) return PARALLEL_READ_RUN;
+    pr->took_long++;
+    clockRefresh();
+    return PARALLEL_READ_RUN_LONG;
 }
 
-bool parallelReadRun(struct parallelReader *pr, struct client *c, struct request *r) {
-    bool run = parallelReadIsOne(r) && !requestNeedsFullCheck(c, r) && admissionAdmitsRead(c, r) &&
-               parallelReadCall(pr, c, r);
-    if (run)
-        pr->run++;
-    else
-        pr->handed_over++;
-    return run;
+enum parallelReadResult parallelReadRun(struct parallelReader *pr, struct client *c, struct request *r) {
+    bool may = parallelReadIsOne(r) && !requestNeedsFullCheck(c, r) && admissionAdmitsRead(c, r);
+    enum parallelReadResult result = may ? parallelReadCall(pr, c, r) : PARALLEL_READ_REFUSED;
+    if (result == PARALLEL_READ_REFUSED) pr->handed_over++;
+    return result;
 }
 
 struct replyBlock *parallelReadTakeOutput(struct parallelReader *pr, struct client *c, size_t *bytes) {
     struct replyBlock *blocks = c->out.head;
     *bytes = c->out.bytes;
+    pr->input_ticks = 0;
     c->net_out += c->out.bytes;
     pr->counts.net_out += c->out.bytes;
     if (c->out.bytes > pr->counts.max_output) pr->counts.max_output = c->out.bytes;
@@ -302,6 +324,7 @@ static sds parallelReadInfo(sds s) {
     struct parallelTotals t = parallelReadTotals();
     s = infoField(s, "parallel_reads_processed:%llu", (unsigned long long)t.run);
     s = infoField(s, "parallel_reads_handed_over:%llu", (unsigned long long)t.handed_over);
+    s = infoField(s, "parallel_reads_long:%llu", (unsigned long long)t.took_long);
     s = infoField(s, "parallel_read_phases:%llu", (unsigned long long)t.phases);
     s = infoField(s, "parallel_read_phases_refused:%llu", (unsigned long long)t.refused);
     s = infoField(s, "parallel_read_waits:%llu", (unsigned long long)read_phase_stats.waits);
@@ -309,9 +332,9 @@ static sds parallelReadInfo(sds s) {
 }
 
 static void parallelReadResetStats(void) {
-    ended_run = ended_handed_over = 0;
+    ended_run = ended_handed_over = ended_took_long = 0;
     for (struct parallelReader *pr = readers; pr; pr = pr->next) {
-        pr->run = pr->handed_over = pr->phase.phases = 0;
+        pr->run = pr->handed_over = pr->took_long = pr->phase.phases = 0;
         pr->phase.refused = 0;
     }
     read_phase_stats = (struct readPhaseStats){0};
@@ -323,7 +346,7 @@ void parallelReadInit(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("parallel-reads-always", NULL, CONFIG_HIDDEN, &always, false, NULL),
         CONFIG_ENUM("parallel-reads", NULL, CONFIG_MODIFIABLE, &parallel_reads, PARALLEL_READS_NO, modes,
-                    NULL),
+                    parallelReadsChanged),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("stats", parallelReadInfo);

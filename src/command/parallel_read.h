@@ -64,8 +64,13 @@ bool parallelReadFits(const struct client *c);
 void parallelReadNoteInput(struct parallelReader *pr, struct client *c, size_t bytes);
 /* Fetches what the requests in the batch will read (prefetch.h). */
 void parallelReadPrefetch(struct parallelReader *pr, struct prefetchBatch *b);
-/* Runs the request. c->out must hold a block. False: nothing has been replied or counted, and the request has
- * to run on the main thread. */
-bool parallelReadRun(struct parallelReader *pr, struct client *c, struct request *r);
+enum parallelReadResult {
+    PARALLEL_READ_REFUSED, /* nothing was replied or counted: it has to run on the main thread */
+    PARALLEL_READ_RUN,
+    PARALLEL_READ_RUN_LONG, /* with the client's others since its output was taken, it took PARALLEL_READ_LONG_US */
+};
+#define PARALLEL_READ_LONG_US 100
+/* Runs the request. c->out must hold a block. */
+enum parallelReadResult parallelReadRun(struct parallelReader *pr, struct client *c, struct request *r);
 /* Takes the client's output, which is counted as sent. */
 struct replyBlock *parallelReadTakeOutput(struct parallelReader *pr, struct client *c, size_t *bytes);

@@ -3,6 +3,7 @@
  *
  *     turn of an I/O thread:   take the messages ──▶ handlers
  *                              publish the messages of this turn, wake the main thread
+ *                              a piece of long work, if there is any
  *                              poll (sleep when there is nothing) ──▶ handlers of sockets
  *
  * Messages are published once a turn, or when a batch has come together. Waking a main thread that
@@ -131,12 +132,15 @@ static void ioThreadBeforeSleep(struct aeEventLoop *el) {
     struct ioThread *t = self;
     connServePending(el);
     ioThreadHandleMessages(t);
-    handlers->turn(t);
+    bool long_work = handlers->turn(t);
     ioThreadPublish(t);
-    if (t->posted == t->posted_last_turn) ioThreadWakeMain(t); /* this turn added no message */
+    /* The main thread is not to wait for the long work, nor if this turn added no message. */
+    if (long_work || t->posted == t->posted_last_turn) ioThreadWakeMain(t);
     t->posted_last_turn = t->posted;
+    if (long_work) handlers->long_work(t);
     atomic_store(&t->sleeps, true);
-    aeSetDontWait(el, t->owes_wake || t->unsent_count || !ioQueueEmpty(&t->to_thread) || connHasPending(el));
+    aeSetDontWait(el, long_work || t->owes_wake || t->unsent_count || !ioQueueEmpty(&t->to_thread) ||
+                          connHasPending(el));
 }
 
 static void ioThreadAfterSleep(struct aeEventLoop *el) {

@@ -17,7 +17,7 @@
 #define PATIENCE_S 200
 #define MANY       50000 /* messages: more than fit into queues */
 
-enum { ECHO, SLOW, BURST }; /* commands to a thread; BURST sends `a` messages */
+enum { ECHO, SLOW, BURST, PIECES }; /* commands to a thread; BURST sends `a` messages; PIECES is long work */
 
 static struct aeEventLoop *loop;
 static struct heard {
@@ -25,7 +25,14 @@ static struct heard {
     uint64_t count;
 } heard[IO_THREADS_MAX + 1];
 
+/* Long work: pieces that are left and done, and how long one takes. */
+static _Atomic int pieces_left, pieces_done, piece_us;
+
 static void ioThreadTestToThread(struct ioThread *t, const struct ioMessage *m) {
+    if (m->what == PIECES) {
+        pieces_left = (int)(uintptr_t)m->a;
+        return;
+    }
     ++*(uint64_t *)ioThreadState(t);
     if (m->what == SLOW) usleep(20000);
     uintptr_t n = m->what == BURST ? (uintptr_t)m->b : 1;
@@ -51,8 +58,15 @@ static void *ioThreadTestCreate(struct ioThread *t) {
     (void)t;
     return zcalloc(1, sizeof(uint64_t));
 }
-static void ioThreadTestTurn(struct ioThread *t) {
+static bool ioThreadTestTurn(struct ioThread *t) {
     (void)t;
+    return pieces_left > 0;
+}
+static void ioThreadTestLongWork(struct ioThread *t) {
+    (void)t;
+    usleep((useconds_t)piece_us);
+    pieces_left--;
+    pieces_done++;
 }
 static void ioThreadTestEnd(struct ioThread *t) {
     told_in_all += *(uint64_t *)ioThreadState(t);
@@ -184,6 +198,32 @@ static void anIdleThreadSleeps(void **state) {
     ioThreadTestStop(t);
 }
 
+/* Messages do not wait for long work that came with them, although the main thread sleeps. */
+static void messagesOvertakeLongWork(void **state) {
+    (void)state;
+    struct ioThread *t = ioThreadTestStart(1);
+    pieces_done = 0;
+    piece_us = 500000;
+    ioThreadSend(t, (struct ioMessage){.what = PIECES, .a = (void *)1});
+    ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)0});
+    while (!heard[1].count) mainTurn(&t, 1);
+    assert_int_equal(pieces_done, 0);
+    ioThreadTestStop(t);
+}
+
+/* A piece is done in each turn, with no message that would wake the thread in between. */
+static void longWorkGoesOn(void **state) {
+    (void)state;
+    struct ioThread *t = ioThreadTestStart(1);
+    pieces_done = 0;
+    piece_us = 1;
+    ioThreadSend(t, (struct ioMessage){.what = PIECES, .a = (void *)100});
+    ioThreadFlush(t);
+    for (int ms = 0; pieces_done < 100 && ms < 20000; ms++) usleep(1000);
+    assert_int_equal(pieces_done, 100);
+    ioThreadTestStop(t);
+}
+
 static int ioThreadTestSetUp(void **state) {
     (void)state;
     static const struct ioThreadHandlers handlers = {.to_thread = ioThreadTestToThread,
@@ -192,6 +232,7 @@ static int ioThreadTestSetUp(void **state) {
                                                      .create = ioThreadTestCreate,
                                                      .destroy = zfree,
                                                      .turn = ioThreadTestTurn,
+                                                     .long_work = ioThreadTestLongWork,
                                                      .end = ioThreadTestEnd};
     alarm(PATIENCE_S);
     loop = aeCreate(64);
@@ -213,6 +254,8 @@ int main(void) {
         cmocka_unit_test(theEndWaitsForAll),
         cmocka_unit_test(threadsComeAndGo),
         cmocka_unit_test(anIdleThreadSleeps),
+        cmocka_unit_test(messagesOvertakeLongWork),
+        cmocka_unit_test(longWorkGoesOn),
     };
     return cmocka_run_group_tests(tests, ioThreadTestSetUp, ioThreadTestTearDown);
 }

@@ -242,6 +242,7 @@ static const char *const stats_fields[] = {
     "io_threaded_total_prefetch_entries",
     "parallel_reads_processed",
     "parallel_reads_handed_over",
+    "parallel_reads_long",
     "parallel_read_phases",
     "parallel_read_phases_refused",
     "parallel_read_waits",

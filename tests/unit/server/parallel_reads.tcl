@@ -403,6 +403,66 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         foreach c $cs { $c close }
     }
 
+    # Starts 200 reads of 8 MB by a client in one request of the socket, runs body, and returns whether the last of them was still to come.
+    proc beside_long_reads {body} {
+        upvar long long
+        set long [valkey_deferring_client]
+        $long write [string repeat [request bitcount large] 200]
+        uplevel 1 $body
+        set done [r info commandstats]
+        for {set i 0} {$i < 200} {incr i} { assert_equal 33554432 [$long read] }
+        return [expr {[regexp {cmdstat_bitcount:calls=(\d+)} $done -> calls] ? $calls < 200 : 1}]
+    }
+
+    test {a client's long reads delay others by one of them, and a write as well} {
+        r config set io-threads 2
+        r set large [string repeat \x0f 8388608]
+        set c [valkey_client]
+        r config resetstat
+        assert_equal 1 [beside_long_reads { foreach i {1 2 3 4 5} { assert_equal 1 [$c get a]; assert_equal OK [$c set other value] } }]
+        assert_morethan [s parallel_reads_long] 50
+        $c close
+        $long close
+    }
+
+    test {a client's reads run behind the others' of its thread when its last one took long} {
+        foreach {key order} {large {get bitcount} none {bitcount get} large {get bitcount}} {
+            lassign [offloaded_client] long
+            lassign [offloaded_client] other
+            wait_for_condition 100 20 {[in_threads { $long bitcount $key; $long read }] == 1} else { fail "no thread reads" }
+            r config set slowlog-log-slower-than 0
+            r slowlog reset
+            # Both requests are there when the thread polls, the long one first.
+            exec kill -STOP [srv pid]
+            $long bitcount $key
+            $other get b
+            exec kill -CONT [srv pid]
+            assert_equal 2 [$other read]
+            $long read
+            r config set slowlog-log-slower-than 10000
+            set ran [lmap entry [lreverse [r slowlog get -1]] { lindex $entry 3 }]
+            set ran [lmap words $ran { if {$words ni [list {get b} [list bitcount $key]]} continue; lindex $words 0 }]
+            assert_equal $order $ran $key
+            $long close
+            $other close
+        }
+    }
+
+    test {clients with long reads that wait: killed, and threads that end} {
+        for {set round 0} {$round < 6} {incr round} {
+            r config set io-threads 3
+            set cs [lmap i {1 2 3 4} { valkey_deferring_client }]
+            set ids [lmap c $cs { $c client id; $c read }]
+            wait_for_condition 50 100 {![regexp { io-thread=0 } [r client list]]} else { fail "not offloaded" }
+            foreach c $cs { $c write [string repeat [request bitcount large] 200] }
+            r client kill id [lindex $ids 0]
+            r config set io-threads 1
+            foreach c [lrange $cs 1 end] { for {set i 0} {$i < 200} {incr i} { assert_equal 33554432 [$c read] } }
+            foreach c $cs { $c close }
+        }
+        r config set io-threads 3
+    }
+
     test {CLIENT KILL of clients that read} {
         for {set round 0} {$round < 20} {incr round} {
             set c [valkey_deferring_client]
