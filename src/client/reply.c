@@ -176,13 +176,15 @@ void replyBulkDouble(struct client *c, double v) {
 }
 
 void replyLongLong(struct client *c, int64_t v) {
-    if ((uint64_t)v > 99) {
-        replyHeader(c, ':', v);
-        return;
-    }
     if (replyIsMuted(c)) return;
-    char *dst = replyChainReserve(c, RESP_HDR_SIZE);
-    replyChainAdvance(c, (size_t)(respPutHeader(dst, ':', (size_t)v) - dst));
+    char *start = replyChainReserve(c, RESP_HDR_SIZE), *end;
+    if ((uint64_t)v > 99) { /* mostly a counter of many digits */
+        *start = ':';
+        end = respPutCrlf(start + 1 + ll2string(start + 1, v));
+    } else {
+        end = respPutHeader(start, ':', (size_t)v);
+    }
+    replyChainAdvance(c, (size_t)(end - start));
 }
 
 void replyDouble(struct client *c, double v) {

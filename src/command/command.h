@@ -68,7 +68,7 @@ struct serverCommand *commandLookup(const struct str *argv, int argc);
 /* Does the same, quicker when the first word is `before`, for which `cmd` has been found; cmd may be NULL. */
 static inline struct serverCommand *commandLookupAfter(struct serverCommand *cmd, struct str before,
                                                        const struct str *argv, int argc) {
-    bool same = cmd && !cmd->parent && !cmd->subcommands && strEq(before, argv[0]);
+    bool same = cmd && !cmd->parent && !cmd->subcommands && strEqShort(before, argv[0]);
     return same ? cmd : commandLookup(argv, argc);
 }
 struct serverCommand *commandLookupName(struct str fullname); /* such as "config|get" */

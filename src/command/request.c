@@ -76,12 +76,11 @@ size_t requestMemory(const struct request *r) {
 
 /* ---- Hashing ---- */
 
-int requestHashKeys(struct request *r, struct keyHint *key_hashes, int room) {
+/* What the prefetch of a value needs of the request, besides its key. */
+#define PREFETCH_OF_ARGUMENTS (PREFETCH_MEMBER | PREFETCH_NEW_MEMBER | PREFETCH_PATH | PREFETCH_SCORE)
+
+static int requestHashManyKeys(struct request *r, struct keyHint *key_hashes, int room) {
     const struct serverCommand *cmd = r->cmd;
-    r->key_hashes = key_hashes;
-    r->key_hash_count = r->key_count = 0;
-    r->prefetch.member.ptr = NULL;
-    if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, r->argc)) return 0;
     int last = cmd->last_key < 0 ? r->argc + cmd->last_key : cmd->last_key, n = 0;
     int most = room - 1 < REQUEST_KEYS_MAX ? room - 1 : REQUEST_KEYS_MAX;
     for (int64_t pos = cmd->first_key; n < most && pos <= last && pos < r->argc; pos += cmd->key_step, n++) {
@@ -104,6 +103,24 @@ int requestHashKeys(struct request *r, struct keyHint *key_hashes, int room) {
         prefetchNoteScore(&r->prefetch, 1, r->argv[3]);
     }
     return r->key_hash_count = n;
+}
+
+int requestHashKeys(struct request *r, struct keyHint *key_hashes, int room) {
+    const struct serverCommand *cmd = r->cmd;
+    r->key_hashes = key_hashes;
+    r->key_hash_count = r->key_count = 0;
+    r->prefetch.member.ptr = NULL;
+    if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, r->argc)) return 0;
+    /* The most frequent form is one key and nothing else. (A module's command may have too few arguments for
+     * its key.) */
+    unsigned parts = cmd->spec->prefetch;
+    bool one = cmd->first_key == cmd->last_key && !(parts & PREFETCH_OF_ARGUMENTS) && room > 1 &&
+               cmd->first_key < r->argc;
+    if (!one) return requestHashManyKeys(r, key_hashes, room);
+    r->prefetch.parts = (uint16_t)parts;
+    key_hashes->key = r->argv[cmd->first_key];
+    key_hashes->hash = keyHash(key_hashes->key);
+    return r->key_hash_count = r->key_count = 1;
 }
 
 /* ---- The protocol ---- */

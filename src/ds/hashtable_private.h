@@ -49,7 +49,7 @@ static inline uint64_t htHashEntry(const hashtable *ht, const void *entry) {
 
 static inline bool htHasKey(const struct hashtableType *type, const void *entry, struct str key) {
     struct str k = type->entryKey(entry);
-    return unlikely(type->keyEqual != NULL) ? type->keyEqual(k, key) : strEq(k, key);
+    return unlikely(type->keyEqual != NULL) ? type->keyEqual(k, key) : strEqShort(k, key);
 }
 
 /* --- Segments --- */

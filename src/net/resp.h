@@ -116,11 +116,19 @@ static inline char *respPutCrlf(char *p) {
     return p + 2;
 }
 
-/* Most strings are short: two overlapping words instead of a call of memcpy. */
+/* Most strings are short: two overlapping words, or three bytes that may be the same, instead of a call of
+ * memcpy. */
 static inline char *respPutBytes(char *p, const char *src, size_t len) {
     if (len >= 8 && len <= 16) {
         memcpy(p, src, 8);
         memcpy(p + len - 8, src + len - 8, 8);
+    } else if (len >= 4 && len < 8) {
+        memcpy(p, src, 4);
+        memcpy(p + len - 4, src + len - 4, 4);
+    } else if (len && len < 4) {
+        p[0] = src[0];
+        p[len / 2] = src[len / 2];
+        p[len - 1] = src[len - 1];
     } else {
         memcpy(p, src, len);
     }
