@@ -8,7 +8,7 @@
 
 Both moments are the kernel's: it notes when it passes a packet on, whoever has the processor (SO_TIMESTAMPING). So the time between them
 has nothing of the client's, and the server's threads run before all others meanwhile (SCHED_FIFO), so it has nothing of waiting for a
-processor either.
+processor either. This process, and others whose requests the server should never wait for, come next.
 """
 import os
 import socket
@@ -21,15 +21,26 @@ TIMES = struct.Struct("qq")
 CONNECTIONS = 8
 
 
-def run_first(pid, first):
-    """Lets all threads of the process run before all others, or not. Returns False if that is not allowed."""
-    policy, priority = (os.SCHED_FIFO, 1) if first else (os.SCHED_OTHER, 0)
-    try:
-        for tid in os.listdir("/proc/%d/task" % pid):
-            os.sched_setscheduler(int(tid), policy, os.sched_param(priority))
-    except PermissionError:
-        return False
-    return True
+def set_priority(pid, priority):
+    """Lets all threads of the process run before those with a lower priority; 0: as usual."""
+    for tid in os.listdir("/proc/%d/task" % pid):
+        os.sched_setscheduler(int(tid), os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
+
+
+class RunFirst:
+    """Until the end of the block the server runs before the others named, and these before all the rest."""
+
+    def __init__(self, server_pid, others):
+        self.server_pid, self.others = server_pid, others
+
+    def __enter__(self):
+        set_priority(self.server_pid, 2)
+        for pid in self.others:
+            set_priority(pid, 1)
+
+    def __exit__(self, *unused):
+        for pid in [self.server_pid, *self.others]:
+            set_priority(pid, 0)
 
 
 def kernel_ns(ancillary):
@@ -56,22 +67,24 @@ def one_request(sock, request):
     return came - sent
 
 
-def percentile_ms(server, request, part=0.99, seconds=3, pause_s=0.0005):
-    """The percentile of a short request's time within the server, over connections that take turns. None: it cannot be measured here."""
+def percentile_ms(server, request, others=(), part=0.99, seconds=3, pause_s=0.0005):
+    """The percentile of a short request's time within the server, over connections that take turns. None: it cannot be measured here.
+    others: processes whose requests come at any time."""
     socks = [socket.create_connection((server.host, server.port)) for _ in range(CONNECTIONS)]
     for sock in socks:
         sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, FLAGS)
     time.sleep(1.2)  # by then the server's I/O threads have them
-    times, end = [], time.monotonic() + seconds
-    if not run_first(server.process.pid, True):
-        return None
+    times = []
     try:
-        while time.monotonic() < end:
-            for sock in socks:
-                times.append(one_request(sock, request))
-                time.sleep(pause_s)
+        with RunFirst(server.process.pid, [os.getpid(), *others]):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                for sock in socks:
+                    times.append(one_request(sock, request))
+                    time.sleep(pause_s)
+    except PermissionError:
+        return None
     finally:
-        run_first(server.process.pid, False)
         for sock in socks:
             sock.close()
     times = sorted(t for t in times if t is not None)
