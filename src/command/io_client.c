@@ -401,6 +401,7 @@ static enum ioClientReadEnd ioClientRunInput(struct ioClientThread *pt, struct i
     if (in->error || in->over_limit) return IO_CLIENT_READ_REST;
     p->partial_bytes = ioClientClampCount(in->partial_bytes);
     p->kept = ioClientClampCount(in->kept);
+    parallelReadNoteWhole(pt->reader);
     return IO_CLIENT_READ_DONE;
 }
 

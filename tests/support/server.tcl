@@ -32,6 +32,18 @@ proc r {args} {
 
 proc valkey_client {{level 0}} { return [resp::connect [srv $level host] [srv $level port]] }
 
+# Runs a command for each i from 0 to n - 1, a script that returns its words, in pipelines: with I/O threads each request alone would cost
+# several changes of threads, which take long on a busy machine. All have to be answered without an error.
+proc r_many {variable n script} {
+    upvar $variable i
+    for {set i 0} {$i < $n} {} {
+        set batch {}
+        for {set count 0} {$i < $n && $count < 500} {incr i; incr count} { append batch [resp::encode [uplevel 1 $script]] }
+        r write $batch
+        for {} {$count > 0} {incr count -1} { r read }
+    }
+}
+
 proc valkey_deferring_client {{level 0}} { return [resp::connect [srv $level host] [srv $level port] 1] }
 
 proc wait_for_blocked {n} {

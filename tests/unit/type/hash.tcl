@@ -274,7 +274,7 @@ start_server {tags {hash}} {
         r del k
         r flushall
         set before [s used_memory]
-        for {set i 0} {$i < 10000} {incr i} { r hset user:$i name bob age 42 }
+        r_many i 10000 { list hset user:$i name bob age 42 }
         assert_lessthan [expr {([s used_memory] - $before) / 10000.}] 64
     } {} {slow}
 }

@@ -261,16 +261,16 @@ start_server {tags {pathhash} overrides {save {}}} {
             set expected {}
             for {set i 0} {$i < $fields} {incr i} {
                 lappend expected f$i [string repeat [expr {$i % 10}] $len]
-                r phset k p/q FIELDS 1 f$i [lindex $expected end]
-                r phset k p FIELDS 1 f$i $i
             }
+            r_many i $fields { list phset k p/q FIELDS 1 f$i [lindex $expected [expr {2 * $i + 1}]] }
+            r_many i $fields { list phset k p FIELDS 1 f$i $i }
             assert_equal [lsort -stride 2 $expected] [lsort -stride 2 [r phgetall k p/q]]
             assert_equal $fields [expr {[llength [r phgetall k p]] / 2}]
             assert_equal [lindex $expected end] [r phget k p/q [lindex $expected end-1]]
             # All fields but one are removed; the values are what they were after a reload and in a copy.
             r copy k copy
             assert_equal [r debug digest-value k] [r debug digest-value copy]
-            for {set i 1} {$i < $fields} {incr i} { assert_equal 1 [r phdel k p/q f$i] }
+            r_many i [expr {$fields - 1}] { list phdel k p/q f[expr {$i + 1}] }
             assert_equal [lrange $expected 0 1] [r phgetall k p/q]
             assert_equal [expr {$fields}] [expr {[llength [r phgetall copy p/q]] / 2}]
             set digest [r debug digest]
@@ -425,7 +425,7 @@ start_server {tags {pathhash} overrides {save {}}} {
         r flushall
         wait_for_condition 400 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
         set before [s used_memory]
-        for {set i 0} {$i < 20000} {incr i} { r phset k conversation:[expr {$i % 100}]:turn:$i FIELDS 1 n [expr {$i % 10}] }
+        r_many i 20000 { list phset k conversation:[expr {$i % 100}]:turn:$i FIELDS 1 n [expr {$i % 10}] }
         set used [expr {[s used_memory] - $before}]
         set all [r memory usage k samples 0]
         assert_range $all [expr {int($used * 0.9)}] [expr {int($used * 1.1)}]
