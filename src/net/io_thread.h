@@ -44,9 +44,9 @@ struct ioThreadHandlers {
      * on), `destroy` when it has ended. */
     void *(*create)(struct ioThread *t);
     void (*destroy)(void *state);
-    /* Called in the I/O thread: `turn` when all messages of a turn have been handled, `end` as it ends. `turn`
-     * returns whether there is work that takes long. Then `long_work` does a piece of it, when all that the
-     * turn has posted is published, and the thread polls without sleeping. */
+    /* Called in the I/O thread: `turn` when all messages of a turn have been handled, `end` as it ends.
+     * `turn` returns whether there is work that takes long. Then `long_work` does a piece of it, when all
+     * that the turn has posted is published, and the thread polls without sleeping. */
     bool (*turn)(struct ioThread *t);
     void (*long_work)(struct ioThread *t);
     void (*end)(struct ioThread *t);

@@ -403,61 +403,74 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         foreach c $cs { $c close }
     }
 
-    # Starts 200 reads of 8 MB by a client in one request of the socket, runs body, and returns whether the last of them was still to come.
+    # Starts 200 reads of 4 MB by a client in one request of the socket, runs body, and returns whether the last of them was still to come.
     proc beside_long_reads {body} {
         upvar long long
         set long [valkey_deferring_client]
         $long write [string repeat [request bitcount large] 200]
         uplevel 1 $body
         set done [r info commandstats]
-        for {set i 0} {$i < 200} {incr i} { assert_equal 33554432 [$long read] }
+        for {set i 0} {$i < 200} {incr i} { assert_equal 16777216 [$long read] }
         return [expr {[regexp {cmdstat_bitcount:calls=(\d+)} $done -> calls] ? $calls < 200 : 1}]
     }
 
     test {a client's long reads delay others by one of them, and a write as well} {
         r config set io-threads 2
-        r set large [string repeat \x0f 8388608]
+        r set large [string repeat \x0f 4194304]
         set c [valkey_client]
         r config resetstat
-        assert_equal 1 [beside_long_reads { foreach i {1 2 3 4 5} { assert_equal 1 [$c get a]; assert_equal OK [$c set other value] } }]
-        assert_morethan [s parallel_reads_long] 50
+        # While the main thread works for more than some milliseconds, on a busy machine, it gets them all.
+        for {set tries 0} {$tries < 20} {incr tries} {
+            set some_left [beside_long_reads { foreach i {1 2 3 4 5} { assert_equal 1 [$c get a]; assert_equal OK [$c set other value] } }]
+            $long close
+            if {$some_left} break
+            r config resetstat
+        }
+        assert_equal 1 $some_left
+        assert_morethan [s parallel_reads_long] 20
         $c close
-        $long close
     }
 
-    test {a client's reads run behind the others' of its thread when its last one took long} {
-        foreach {key order} {large {get bitcount} none {bitcount get} large {get bitcount}} {
-            lassign [offloaded_client] long
-            lassign [offloaded_client] other
-            wait_for_condition 100 20 {[in_threads { $long bitcount $key; $long read }] == 1} else { fail "no thread reads" }
-            r config set slowlog-log-slower-than 0
-            r slowlog reset
-            # Both requests are there when the thread polls, the long one first.
+    # The order in which a thread runs two requests that are there when it polls, of which the first is BITCOUNT key. {}: the main thread,
+    # which was at work, has got one of them.
+    proc order_of_two {long other key} {
+        r slowlog reset
+        set count [in_threads {
             exec kill -STOP [srv pid]
             $long bitcount $key
             $other get b
             exec kill -CONT [srv pid]
             assert_equal 2 [$other read]
             $long read
-            r config set slowlog-log-slower-than 10000
-            set ran [lmap entry [lreverse [r slowlog get -1]] { lindex $entry 3 }]
-            set ran [lmap words $ran { if {$words ni [list {get b} [list bitcount $key]]} continue; lindex $words 0 }]
-            assert_equal $order $ran $key
+        }]
+        set ran [lmap entry [lreverse [r slowlog get -1]] { lindex $entry 3 }]
+        return [expr {$count == 2 ? [lmap words $ran { if {$words ni [list {get b} [list bitcount $key]]} continue; lindex $words 0 }] : {}}]
+    }
+
+    test {a client's reads run behind the others' of its thread when its last one took long} {
+        r config set slowlog-log-slower-than 0
+        foreach {key order} {large {get bitcount} none {bitcount get} large {get bitcount}} {
+            lassign [offloaded_client] long
+            lassign [offloaded_client] other
+            wait_for_condition 100 20 {[in_threads { $long bitcount $key; $long read }] == 1} else { fail "no thread reads" }
+            # On a busy machine a short read may take long.
+            wait_for_condition 20 1 {[set ran [order_of_two $long $other $key]] eq $order} else { fail "$key: $ran" }
             $long close
             $other close
         }
+        r config set slowlog-log-slower-than 10000
     }
 
     test {clients with long reads that wait: killed, and threads that end} {
-        for {set round 0} {$round < 6} {incr round} {
+        for {set round 0} {$round < 2} {incr round} {
             r config set io-threads 3
             set cs [lmap i {1 2 3 4} { valkey_deferring_client }]
             set ids [lmap c $cs { $c client id; $c read }]
             wait_for_condition 50 100 {![regexp { io-thread=0 } [r client list]]} else { fail "not offloaded" }
-            foreach c $cs { $c write [string repeat [request bitcount large] 200] }
+            foreach c $cs { $c write [string repeat [request bitcount large] 100] }
             r client kill id [lindex $ids 0]
             r config set io-threads 1
-            foreach c [lrange $cs 1 end] { for {set i 0} {$i < 200} {incr i} { assert_equal 33554432 [$c read] } }
+            foreach c [lrange $cs 1 end] { for {set i 0} {$i < 100} {incr i} { assert_equal 16777216 [$c read] } }
             foreach c $cs { $c close }
         }
         r config set io-threads 3
