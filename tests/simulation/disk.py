@@ -140,7 +140,12 @@ class Disk:
                 self.fill(inner + "/", what)
                 self.folders[prefix.rstrip("/")].names[name] = self.folders[inner]
             else:
-                with open(full, "wb") as f:
-                    f.write(what.data)
-                    inode = os.fstat(f.fileno()).st_ino
-                self.inodes[inode] = self.folders[prefix.rstrip("/")].names[name] = Inode(what.data)
+                self.put(inner, what.data)
+
+    def put(self, path, data):
+        """Makes a file that is safe."""
+        folder, _, name = path.rpartition("/")
+        with open(os.path.join(self.path, path), "wb") as f:
+            f.write(data)
+            inode = os.fstat(f.fileno()).st_ino
+        self.inodes[inode] = self.folders[folder].names[name] = Inode(data)

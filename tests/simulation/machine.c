@@ -280,23 +280,26 @@ static int newSlot(void) {
 
 /* ---- Time ---- */
 
-static void timeOf(struct timespec *t, uint64_t base_s) {
-    t->tv_sec = (time_t)(base_s + m->now_us / 1000000);
-    t->tv_nsec = (long)(m->now_us % 1000000) * 1000;
+/* The wall clock of this host, or (monotonic) the time since its start. */
+static void timeOf(struct timespec *t, bool wall) {
+    uint64_t us = m->now_us;
+    if (wall && main_slot >= 0) us += (uint64_t)m->clock_us[m->slots[main_slot].host];
+    t->tv_sec = (time_t)((wall ? REAL_BASE_S : MONO_BASE_S) + us / 1000000);
+    t->tv_nsec = (long)(us % 1000000) * 1000;
 }
 
 EXPORT int clock_gettime(clockid_t id, struct timespec *t) {
     if (!m) return (int)machineResult(RAW2(SYS_clock_gettime, id, t));
     m->now_us++;
-    timeOf(t, id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE ? REAL_BASE_S : MONO_BASE_S);
+    timeOf(t, id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE);
     return 0;
 }
 
 EXPORT int gettimeofday(struct timeval *restrict t, void *restrict zone) {
     if (!m) return (int)machineResult(RAW2(SYS_gettimeofday, t, zone));
-    m->now_us++;
-    t->tv_sec = REAL_BASE_S + (time_t)(m->now_us / 1000000);
-    t->tv_usec = (suseconds_t)(m->now_us % 1000000);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *t = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
     return 0;
 }
 
@@ -425,8 +428,11 @@ EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *x) {
 EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict x,
                                   const struct timespec *restrict until) {
     machineEnter();
-    time_t base = until->tv_sec >= REAL_BASE_S ? REAL_BASE_S : MONO_BASE_S;
-    return condWait(c, x, (uint64_t)(until->tv_sec - base) * 1000000 + (uint64_t)until->tv_nsec / 1000);
+    bool wall = until->tv_sec >= REAL_BASE_S / 2;
+    struct timespec base;
+    timeOf(&base, wall);
+    int64_t us = (until->tv_sec - base.tv_sec) * 1000000 + (until->tv_nsec - base.tv_nsec) / 1000;
+    return condWait(c, x, m->now_us + (uint64_t)(us > 0 ? us : 0));
 }
 
 /* Nobody else runs before the next call: the caller may have a lock of the allocator. */
@@ -769,7 +775,22 @@ EXPORT int shutdown(int fd, int how) {
     return (int)machineResult(RAW2(SYS_shutdown, fd, how));
 }
 
-/* A connection to another host goes to the driver, over a Unix socket beside the folder of the data: net-PORT. */
+/* A port is a Unix socket beside the folder of the data: listen-PORT. The driver connects to it. */
+EXPORT int bind(int fd, const struct sockaddr *to, socklen_t len) {
+    if (!machineEnter() || to->sa_family != AF_INET) return (int)machineResult(RAW3(SYS_bind, fd, to, len));
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "%.*s/listen-%d", (int)(strrchr(folder, '/') - folder), folder,
+             ntohs(((const struct sockaddr_in *)to)->sin_port));
+    RAW1(SYS_unlink, a.sun_path);
+    int s = (int)RAW3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    long ret = RAW3(SYS_bind, s, &a, sizeof a);
+    if (ret == 0) ret = RAW3(SYS_dup3, s, fd, O_CLOEXEC);
+    RAW1(SYS_close, s);
+    traceCall("bind", ret < 0 ? ret : 0);
+    return ret < 0 ? (int)machineResult(ret) : 0;
+}
+
+/* A connection to another host goes to the driver, over another one: net-HOST-PORT. */
 EXPORT int connect(int fd, const struct sockaddr *to, socklen_t len) {
     if (!machineEnter() || to->sa_family != AF_INET)
         return (int)machineResult(RAW3(SYS_connect, fd, to, len));

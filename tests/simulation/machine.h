@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-#define SLOTS          64
+#define SLOTS          128
+#define HOSTS          8
 #define JOURNAL_OFFSET 65536
 
 enum { REASON_STEP = 1, REASON_KILL, REASON_STUCK };
@@ -59,6 +60,7 @@ struct machine {
     uint64_t hosts;
     uint64_t frozen; /* a bit for each host that stands still; set by the driver */
     uint64_t caller; /* the slot that has called the driver */
+    int64_t clock_us[HOSTS]; /* how far the wall clocks are ahead; set by the driver */
     struct slot slots[SLOTS];
 };
 

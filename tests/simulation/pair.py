@@ -13,231 +13,40 @@ What is checked:
 
 A promise holds as long as the replica that gave it lives: what it held in memory only, it may lose.
 """
-import os
-import random
-import shutil
-import socket
-
 from clients import Client, Connection, ErrorReply, Failure, Unit
-from simulated import EXIT, KILL, NEVER, STUCK, Host, World
+from group import Group, info_fields, same_reply
+from network import SECOND
+from simulated import NEVER
 
-SECOND = 1000000
 PORT = 7000
-MOST_STEPS = 100000       # of the driver, in a schedule
-FINAL_S = 300             # within which both must agree in the end
-QUEUE_BYTES = 1 << 18     # of a direction; more stays in the sender's socket
-RECEIVED = 1 << 16
+FINAL_S = 300  # within which both must agree in the end
 
 
-class Link:
-    """A connection from one host to another. Way 0 is from the one that connected."""
+class PairSchedule(Group):
+    name, most_steps = "pair", 100000
 
-    def __init__(self, source, target, sock, rng, slow_us):
-        self.hosts, self.socks = (source, target), [sock, None]
-        self.queues, self.bytes, self.last = ([], []), [0, 0], [0, 0]
-        self.open = [True, True]  # nothing more comes on this way: False
-        self.latency = rng.randint(20, slow_us)
-        self.dead = False
-
-
-class Network:
-    def __init__(self, hosts, rng):
-        self.hosts, self.rng = hosts, rng
-        self.links, self.listeners = [], []
-        self.cut = set()  # (from, to): what is sent stays where it is
-        self.slow_us = rng.choice((100, 3000, 200000))
-        for host in hosts:
-            for other in hosts:
-                if other is not host:
-                    listener = socket.socket(socket.AF_UNIX)
-                    listener.setblocking(False)
-                    listener.bind(os.path.join(host.folder, "net-%d-%d" % (host.index, PORT + other.index)))
-                    listener.listen(64)
-                    self.listeners.append((host, other, listener))
-
-    def close(self):
-        for _, _, listener in self.listeners:
-            listener.close()
-        for link in self.links:
-            self.drop(link)
-
-    def drop(self, link):
-        link.dead = True
-        for sock in link.socks:
-            if sock:
-                sock.close()
-
-    def enqueue(self, link, way, what, now):
-        due = max(link.last[way], now + link.latency + self.rng.randrange(1 + link.latency // 2))
-        link.last[way] = due
-        link.queues[way].append((due, what))
-        link.bytes[way] += len(what or b"")
-
-    def step(self, now):
-        """Takes and delivers what is due. Returns whether anything was delivered, and when something is due next."""
-        for source, target, listener in self.listeners:
-            while True:
-                try:
-                    sock, _ = listener.accept()
-                except BlockingIOError:
-                    break
-                sock.setblocking(False)
-                self.links.append(Link(source, target, sock, self.rng, self.slow_us))
-        sent, due = False, NEVER
-        for link in self.links:
-            for way in (0, 1):
-                self.take(link, way, now)
-            for way in (0, 1):
-                if not link.dead:
-                    sent |= self.deliver(link, way, now)
-            for way in (0, 1):
-                blocked = (link.hosts[way].index, link.hosts[1 - way].index) in self.cut
-                if link.queues[way] and not link.dead and not blocked:
-                    due = min(due, max(link.queues[way][0][0], now + 1000))
-        self.links = [link for link in self.links if not link.dead]
-        return sent, due
-
-    def take(self, link, way, now):
-        sock = link.socks[way]
-        while not link.dead and sock and link.open[way] and link.bytes[way] < QUEUE_BYTES:
-            try:
-                data = sock.recv(RECEIVED)
-            except BlockingIOError:
-                return
-            except OSError:
-                data = b""
-            if not data:
-                link.open[way] = False
-            while len(data) > 1 and self.rng.random() < 0.3:  # it comes in pieces, of which the last may never come
-                n = self.rng.randrange(1, len(data))
-                self.enqueue(link, way, data[:n], now)
-                data = data[n:]
-            self.enqueue(link, way, data or None, now)
-
-    def deliver(self, link, way, now):
-        """An empty item (None) is the end of the connection."""
-        queue, sent = link.queues[way], False
-        if (link.hosts[way].index, link.hosts[1 - way].index) in self.cut:
-            return False
-        while queue and queue[0][0] <= now:
-            _, data = queue[0]
-            if data is None or (not link.socks[1] and not self.connect(link)):
-                self.drop(link)
-                return True
-            try:
-                n = link.socks[1 - way].send(data)
-            except BlockingIOError:
-                break
-            except OSError:
-                self.drop(link)
-                return True
-            sent = True
-            link.bytes[way] -= n
-            queue[0] = (now, data[n:])
-            if n < len(data):
-                break
-            queue.pop(0)
-        return sent
-
-    @staticmethod
-    def connect(link):
-        sock = socket.socket(socket.AF_UNIX)
-        sock.setblocking(False)
-        try:
-            sock.connect(link.hosts[1].socket_path)
-        except OSError:
-            sock.close()
-            return False
-        link.socks[1] = sock
-        return True
-
-    def reset(self):
-        for link in self.links:
-            self.drop(link)
-
-    def lose_power(self, host, now):
-        """The other end learns of it late, or never."""
-        for link in self.links:
-            if host in link.hosts and not link.dead:
-                mine = link.hosts.index(host)
-                self.take(link, mine, now)
-                if self.rng.random() < 0.5:  # what was on its way is lost
-                    link.queues[mine].clear()
-                link.open[mine] = False
-                if self.rng.random() < 0.5:
-                    link.last[mine] = max(link.last[mine], now + self.rng.randrange(20 * SECOND))
-                    self.enqueue(link, mine, None, now)
-
-    def back(self, host):
-        """A host that has started again resets the connections that it does not know."""
-        for link in self.links:
-            if host in link.hosts and not link.open[link.hosts.index(host)]:
-                self.drop(link)
-
-
-class Server:
-    """A server of the pair, over its lives."""
-
-    def __init__(self, host):
-        self.host = host
-        self.up = self.ready = self.asking = False
-        self.admin, self.lives, self.log_at, self.aof = None, 0, 0, False
-        self.disk_whole = True  # of a primary: what is on its disk is its own
-
-    @property
-    def address(self):
-        return ("127.0.0.1", str(PORT + self.host.index))
-
-
-class PairSchedule:
     def __init__(self, seed, options, memory, library):
-        self.seed, self.options, self.memory, self.library = seed, options, memory, library
-        self.rng = random.Random("pair %d" % seed)
-        self.folder = os.path.join(options.work, "p%d" % seed)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.servers = [Server(Host(i, os.path.join(self.folder, "host%d" % i))) for i in (0, 1)]
-        self.log_path = self.servers[0].host.log_path
-        self.counts = {"units": 0, "kills": 0, "power": 0, "hangs": 0, "cuts": 0, "promotions": 0, "checks": 0, "unknown": 0}
-        self.history = []  # what was done to them, for the report
-        memory.clear()
+        super().__init__(seed, options, memory, library, 2)
+        self.counts["unknown"] = 0
+        for server in self.servers:
+            server.disk_whole = True  # of a primary: what is on its disk is its own
+            server.host.services = {PORT + server.host.index: server.host.socket_path}
         self.draw()
 
     def draw(self):
-        rng, memory = self.rng, self.memory
-        memory.random = rng.getrandbits(64)
-        memory.first_pid = 1000
-        memory.yield_permille = rng.choice((10, 50, 200))  # with 0, a thread that others keep awake would never wait
-        memory.sync_least_us = rng.choice((20, 200, 5000))
-        memory.sync_most_us = memory.sync_least_us * rng.choice((2, 20))
-        memory.slow_sync_permille = rng.choice((0, 0, 50))
-        memory.slow_sync_us = 3 * SECOND
-        memory.fork_faults = rng.choice((0, 0, 0, 2000))
-        memory.hash = 0xcbf29ce484222325
-        memory.kill_at = 1 << 62
+        rng = self.rng
         self.sync = rng.random() < 0.5
         self.on_disk = self.sync and rng.random() < 0.3
         self.policy = rng.choice(("always", "everysec") if self.on_disk else ("always", "everysec", "no"))
         self.pace_us = rng.choice((2000, 20000, 100000))
         self.burst = 1 if self.sync else rng.choice((1, 4, 12))
         self.timeout_s = rng.choice((3, 6, 20))
-        self.arguments = [
-            "--save", "", "--jemalloc-bg-thread", "no", "--enable-debug-command", "yes", "--stop-writes-on-bgsave-error", "no",
-            "--appendfsync", self.policy, "--auto-aof-rewrite-min-size", rng.choice(("4kb", "64mb")),
-            "--auto-aof-rewrite-percentage", "50",
-            "--aof-use-rdb-preamble", rng.choice(("yes", "yes", "no")),
-            "--bgsave-default-method", rng.choice(("fork", "forkless")),
-            "--repl-diskless-sync", rng.choice(("yes", "no")), "--repl-diskless-sync-delay", rng.choice(("0", "0", "1")),
-            "--repl-diskless-load", rng.choice(("disabled", "swapdb", "on-empty-db", "flush-before-load")),
-            "--dual-channel-replication-enabled", rng.choice(("yes", "no", "no")),
-            "--repl-backlog-size", rng.choice(("16kb", "64kb", "1mb")), "--repl-timeout", str(self.timeout_s),
-            "--repl-ping-replica-period", "1", "--repl-backlog-ttl", rng.choice(("3600", "2")),
-            "--repl-compression", rng.choice(("no", "no", "lz4"))]
+        self.arguments = self.draw_arguments(self.policy, self.timeout_s, ("16kb", "64kb", "1mb"))
         if self.sync:
             self.arguments += ["--min-replicas-sync", "1", "--min-replicas-sync-timeout", rng.choice(("2000", "5000", "60000")),
                                "--min-replicas-sync-mode", "disk" if self.on_disk else "memory"]
         for server in self.servers:
             server.aof = self.on_disk or rng.random() < 0.5
-            server.log_at = 0
         count = rng.randint(2, 4)
         self.clients = [Client(i, count) for i in range(count)]
         for c in self.clients:
@@ -247,68 +56,28 @@ class PairSchedule:
         self.disturbances = rng.randint(0, 8)
         self.noise = rng.random() < 0.6
         self.primary, self.replica = self.servers
-        self.now = 0
-        self.timers = []      # (when, function), not sorted
         self.serving = self.final = False
         self.promoting = None
         self.ids = set()      # replication IDs of the primary in this life
         self.synced = False   # the replica has been seen with data of this life of the primary
         self.admin_due = 0
-        self.final_asked = self.done = False
+        self.final_asked = False
         self.final_since = None
         self.lingering = []   # (connection, its client's units when the replica took over, lives then)
 
     # ---- The schedule ----
 
-    def run(self):
-        self.world = World(self.memory, self.library, self.options, 2)
-        self.network = Network([server.host for server in self.servers], self.rng)
-        try:
-            self.start(self.primary)
-            self.start(self.replica)
-            self.plan_disturbance()
-            steps = 0
-            while not self.done:
-                steps += 1
-                if steps > MOST_STEPS:
-                    raise Failure("there is no end: %d s, %s" % (self.now // SECOND, self.state()))
-                self.turn(*self.world.next())
-        except Failure as failure:
-            raise Failure("%s\n    %s" % (failure, "\n    ".join(self.history[-14:]))) from None
-        finally:
-            self.world.close()
-            self.network.close()
-            for connection in self.connections():
-                connection.sock.close()
+    def begin(self):
+        self.start(self.primary)
+        self.start(self.replica)
+        self.plan_disturbance(3.6)
 
     def state(self):
         return "units answered and sent: %s; %s" % (
             ", ".join("%d of %d" % (c.acked, c.sent) for c in self.clients),
             ", ".join("host %d %s" % (s.host.index, "is there" if s.ready else "runs" if s.up else "is down") for s in self.servers))
 
-    def note(self, text):
-        self.history.append("%.6f s: %s" % (self.memory.now_us / SECOND, text))
-
-    def turn(self, reason, host):
-        self.now = self.memory.now_us
-        if reason == EXIT:
-            raise Failure("host %d: the server exited with %s" % (host.index, host.process.wait()))
-        if reason == STUCK:
-            raise Failure("nothing can happen any more: a deadlock")
-        if self.memory.journal_used > self.memory.journal_size // 2:
-            self.world.read_journal({s.host.index: s.host for s in self.servers})
-        self.receive_all()
-        if reason == KILL:
-            self.disturb()
-        self.step()
-
-    def step(self):
-        for server in self.servers:
-            if server.up and not server.ready:
-                self.connect(server)
-        for timer in [t for t in self.timers if t[0] <= self.now]:
-            self.timers.remove(timer)
-            timer[1]()
+    def play(self):
         if self.serving:
             for c in self.clients:
                 if c.due <= self.now:
@@ -316,71 +85,36 @@ class PairSchedule:
             if self.admin_due <= self.now:
                 self.administrate()
         self.check_final()
-        sent, due = self.network.step(self.now)
-        for connection in self.connections():
-            sent |= connection.flush()
-        self.memory.driver_sent = int(sent)
-        dues = [due] + [when for when, _ in self.timers]
-        if self.serving:
-            dues += [c.due for c in self.clients] + [self.admin_due]
-        if any(s.up and not s.ready for s in self.servers):
-            dues.append(self.now + 5000)
-        self.memory.driver_due = max(self.now + 1, min(dues))
 
-    def after(self, us, then):
-        self.timers.append((self.now + 1 + int(us), then))
-
-    def later(self, average_us):
-        return self.now + 1 + int(self.rng.expovariate(1 / average_us))
+    def dues(self):
+        return [c.due for c in self.clients] + [self.admin_due] if self.serving else []
 
     def connections(self):
         return [x for x in [c.connection for c in self.clients] + [s.admin for s in self.servers] + self.lingering if x]
 
     def receive_all(self):
-        for connection in self.connections():
-            connection.receive()
+        super().receive_all()
         for c in self.clients:
             if c.connection and c.connection.closed:
                 self.lost_connection(c)
         for connection in [x for x in self.lingering if x.closed]:
             connection.sock.close()
             self.lingering.remove(connection)
-        for server in self.servers:
-            if server.admin and server.admin.closed:
-                server.admin.sock.close()
-                server.admin, server.ready, server.asking = None, False, False
 
     # ---- Starting and ending servers ----
 
     def start(self, server):
-        server.up, server.lives = True, server.lives + 1
-        host = server.host
-        server.log_at = os.path.getsize(host.log_path) if os.path.exists(host.log_path) else 0
-        arguments = [*self.arguments, "--appendonly", "yes" if server.aof else "no", "--replica-announce-ip", "127.0.0.1",
-                     "--replica-announce-port", server.address[1]]
-        other = self.servers[1 - host.index]
+        arguments = [*self.arguments, "--replica-announce-ip", "127.0.0.1", "--replica-announce-port", self.address(server)[1]]
         if server is self.replica:
-            arguments += ["--replicaof", "%s %s" % other.address]
-        self.network.back(host)
-        self.note("host %d starts as %s" % (host.index, "replica" if server is self.replica else "primary"))
-        self.world.start(host, 10 + 2 * (server.lives % 20) + host.index, arguments)
+            arguments += ["--replicaof", "%s %s" % self.address(self.primary)]
+        self.launch(server, " as replica" if server is self.replica else " as primary", arguments)
+
+    @staticmethod
+    def address(server):
+        return "127.0.0.1", str(PORT + server.host.index)
 
     def stop(self, server, power):
-        """Kills it. What clients were told before has been received."""
-        self.note("host %d (%s) %s" % (server.host.index, "primary" if server is self.primary else "replica",
-                                       "loses power" if power else "is killed"))
-        self.counts["power" if power else "kills"] += 1
-        self.memory.frozen = self.memory.frozen & ~(1 << server.host.index)
-        if power:
-            self.network.lose_power(server.host, self.now)
-        self.world.end(server.host)
-        server.lives += 1  # what it had told is on its way still, and no longer true
-        server.up = server.ready = server.asking = False
-        if server.admin:
-            server.admin.sock.close()
-            server.admin = None
-        if power:
-            server.host.lose_power(self.rng)
+        self.end(server, "primary" if server is self.primary else "replica", power)
         if server is self.replica:
             self.synced = server.aof and any(c.on_disk for c in self.clients)
             self.forget_replica(server.aof)
@@ -406,27 +140,15 @@ class PairSchedule:
         if self.can_promote() and self.rng.random() < 0.6:
             self.after(self.rng.choice((0, 1000, SECOND, 10 * SECOND)), self.promote)
 
-    def connect(self, server):
-        """Makes the administrator's connection. A primary is asked for its data before clients come."""
-        if not server.admin:
-            try:
-                server.admin = Connection(server.host.socket_path)
-            except OSError:
-                return
-        if server.asking:
-            return
-        if server is self.primary and (self.serving or self.promoting):
+    def connected(self, server):
+        """A primary is asked for its data before clients come."""
+        if server is not self.primary:
+            self.ping(server)
+        elif self.serving or self.promoting:
             server.ready = True
-            return
-        server.asking = True
-        if server is self.primary:
-            self.ask(server, lambda info, replies: self.primary_answered(server, info, replies))
         else:
-            server.admin.send(("PING",), lambda reply: self.replica_answered(server, reply))
-
-    def replica_answered(self, server, reply):
-        server.asking = False
-        server.ready = not (isinstance(reply, ErrorReply) and b"LOADING" in reply.text)
+            server.asking = True
+            self.ask(server, lambda info, replies: self.primary_answered(server, info, replies))
 
     def primary_answered(self, server, info, replies):
         server.asking = False
@@ -451,7 +173,7 @@ class PairSchedule:
             if c.connection:
                 c.connection.sock.close()
             self.open_connection(c)
-        self.plan_disturbance()
+        self.plan_disturbance(3.6)
 
     def open_connection(self, c):
         c.connection, c.due, c.unsure = None, self.later(self.pace_us), False
@@ -545,7 +267,7 @@ class PairSchedule:
     def wait_for_disk(self, server, then):
         """Until its append-only file is that of its data, as it is not right after a synchronization."""
         def told(reply):
-            fields = dict(line.split(b":", 1) for line in reply.split(b"\r\n") if b":" in line)
+            fields = info_fields(reply)
             idle = fields[b"aof_rewrite_in_progress"] == fields[b"aof_rewrite_scheduled"] == b"0"
             if not server.aof or idle and fields[b"aof_enabled"] == b"1" and fields[b"aof_last_bgrewrite_status"] == b"ok":
                 then()
@@ -562,7 +284,7 @@ class PairSchedule:
             self.after(SECOND, lambda: self.demote(server))
             return
         self.note("host %d is told to follow" % server.host.index)
-        server.admin.send(("REPLICAOF", *self.servers[1 - server.host.index].address), lambda reply: None)
+        server.admin.send(("REPLICAOF", *self.address(self.primary)), lambda reply: None)
 
     # ---- Asking a server for everything ----
 
@@ -578,7 +300,7 @@ class PairSchedule:
             if not isinstance(reply, list) or any(isinstance(x, ErrorReply) for x in reply):
                 then(None, reply)
                 return
-            info = dict(line.split(b":", 1) for line in reply[0].split(b"\r\n") if b":" in line)
+            info = info_fields(reply[0])
             replies, at = [], 1
             for c in self.clients:
                 n = len(c.questions())
@@ -717,7 +439,7 @@ class PairSchedule:
                 refusals.append(error)
             elif callable(expected):
                 expected(reply)
-            elif expected is not ... and not self.same(reply, expected):
+            elif expected is not ... and not same_reply(reply, expected):
                 raise Failure("client %d, unit %d, %.60r: %.200r was expected, the reply is %.200r" %
                               (c.index, n, words, expected, reply))
             if c.connection is not connection or not last:
@@ -740,13 +462,6 @@ class PairSchedule:
         if self.sync and changes and unit.life == connection.lives and n > connection.limit:
             raise Failure("client %d: unit %d was answered by the old primary, and the replica took over with %d" %
                           (c.index, n, connection.limit))
-
-    @staticmethod
-    def same(reply, expected):
-        if not isinstance(expected, list):
-            return reply == expected
-        return isinstance(reply, list) and len(reply) == len(expected) and all(
-            e is ... or r == e for r, e in zip(reply, expected))
 
     def note_told(self, c, n):
         c.told = max(c.told, n)
@@ -803,15 +518,12 @@ class PairSchedule:
 
     # ---- Disturbances ----
 
-    def plan_disturbance(self):
-        self.memory.kill_at = self.memory.calls + 50 + int(10 ** self.rng.uniform(1.5, 3.6))
-
     def disturb(self):
         rng = self.rng
         if self.disturbances <= 0 or not self.units_left:
             self.memory.kill_at = 1 << 62
             return
-        self.plan_disturbance()
+        self.plan_disturbance(3.6)
         if self.promoting:
             return
         self.disturbances -= 1
@@ -823,9 +535,7 @@ class PairSchedule:
             self.network.reset()
         elif what == "alone":  # the primary comes back from its disk, and goes on without its replica
             pairs = {(0, 1), (1, 0)}
-            self.network.cut |= pairs
-            self.counts["cuts"] += 1
-            self.after(rng.randrange(10 * SECOND), lambda: self.heal(pairs))
+            self.cut(pairs, rng.randrange(10 * SECOND))
             if self.primary.up:
                 self.stop(self.primary, rng.random() < 0.5)
             primary = self.primary
@@ -835,20 +545,13 @@ class PairSchedule:
             pairs = {(one.host.index, two.host.index)}
             if rng.random() < 0.5:
                 pairs.add((two.host.index, one.host.index))
-            self.note("the network is cut: %s" % sorted(pairs))
-            self.counts["cuts"] += 1
-            self.network.cut |= pairs
-            self.after(rng.randrange(3 * self.timeout_s * SECOND), lambda: self.heal(pairs))
+            self.cut(pairs, rng.randrange(3 * self.timeout_s * SECOND))
             if rng.random() < 0.5:
                 self.after(rng.randrange(2 * SECOND), self.promote)
         elif what == "hang":
             server = rng.choice(self.servers)
             if server.up:
-                self.note("host %d stands still" % server.host.index)
-                self.counts["hangs"] += 1
-                self.memory.frozen |= 1 << server.host.index
-                lives = server.lives
-                self.after(rng.randrange(2 * self.timeout_s * SECOND), lambda: self.thaw(server, lives))
+                self.freeze(server, rng.randrange(2 * self.timeout_s * SECOND))
         else:
             for server in [self.primary, self.replica]:
                 if server.up and what in ("both", "primary" if server is self.primary else "replica"):
@@ -861,15 +564,6 @@ class PairSchedule:
                 self.after(SECOND, lambda: self.restart(server))
             else:
                 self.start(server)
-
-    def heal(self, pairs):
-        self.note("the network is whole again: %s" % sorted(pairs))
-        self.network.cut -= pairs
-
-    def thaw(self, server, lives):
-        if server.lives == lives:
-            self.note("host %d goes on" % server.host.index)
-            self.memory.frozen &= ~(1 << server.host.index)
 
     # ---- The end ----
 

@@ -12,8 +12,9 @@ from disk import Disk
 
 FIELDS = ("random kill_at yield_permille sync_least_us sync_most_us slow_sync_permille slow_sync_us write_faults sync_faults "
           "name_faults fork_faults first_pid journal_size driver_due driver_sent reason now_us calls hash activity driver_seen "
-          "journal_used pids longest_sync_us faults switches hosts frozen caller").split()
-SLOTS, JOURNAL_OFFSET = 64, 65536
+          "journal_used pids longest_sync_us faults switches hosts frozen caller").split() + ["clock%d" % i for i in range(8)]
+FIELD_INDEX = {name: i for i, name in enumerate(FIELDS)}
+SLOTS, JOURNAL_OFFSET = 128, 65536
 SLOT_FIELDS = "state address deadline seen real_pid pid process signal status thread turn host".split()
 SLOT_READY = 1
 MEMORY_BYTES = 1 << 28
@@ -33,10 +34,10 @@ class Memory:
         object.__setattr__(self, "address", ctypes.addressof(ctypes.c_char.from_buffer(self.map)))
 
     def __getattr__(self, name):
-        return self.words[FIELDS.index(name)]
+        return self.words[FIELD_INDEX[name]]
 
     def __setattr__(self, name, value):
-        self.words[FIELDS.index(name)] = value
+        self.words[FIELD_INDEX[name]] = value & NEVER
 
     def clear(self):
         start = (len(FIELDS) + SLOTS * len(SLOT_FIELDS)) * 8
@@ -69,7 +70,7 @@ class Host:
 
     def __init__(self, index, folder):
         os.makedirs(folder, exist_ok=True)
-        self.index, self.folder = index, folder
+        self.index, self.folder, self.services = index, folder, {}
         self.disk = Disk(os.path.join(folder, "disk0"))
         self.disks, self.process, self.pidfd = 1, None, None
         self.socket_path = os.path.join(folder, "socket")
