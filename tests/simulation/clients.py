@@ -4,6 +4,7 @@ A client has keys of its own, so its replies are known exactly. What it does com
 a script, of which all or nothing happens. states[n] is what its keys hold after n units. What is found after a crash
 must be one of them.
 """
+import select
 import socket
 
 NAMES = ("c", "s", "n", "b", "e", "l", "t", "z", "h", "x")
@@ -60,7 +61,8 @@ def parse(data, at):
 class Connection:
     """A connection whose replies come in the order of what expects them."""
 
-    def __init__(self, path):
+    def __init__(self, path, poller=None):
+        """poller: an epoll that is told of it."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.setblocking(False)
         self.unsent, self.data, self.expected, self.closed = b"", bytearray(), [], False
@@ -69,6 +71,8 @@ class Connection:
         except OSError:
             self.sock.close()
             raise
+        if poller:
+            poller.register(self.sock, select.EPOLLIN)
 
     def send(self, words, then):
         """then(reply) is called with the reply."""

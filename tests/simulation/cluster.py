@@ -65,7 +65,7 @@ class ClusterSchedule(Group):
         self.aof = self.on_disk or rng.random() < 0.8
         self.policy = rng.choice(("always", "everysec") if self.on_disk else ("always", "everysec", "no"))
         self.timeout_ms = rng.choice((1000, 2000, 5000))
-        self.pace_us = rng.choice((20000, 100000))
+        self.pace_us = rng.choice((50000, 200000))
         self.memory.yield_permille = rng.choice((10, 50))
         self.arguments = [
             "--cluster-enabled", "yes", "--bind", "127.0.0.1", "--cluster-node-timeout", str(self.timeout_ms),
@@ -81,6 +81,7 @@ class ClusterSchedule(Group):
         self.primary_of = list(self.servers[:SHARDS])  # as the driver believes: where writers go first
         self.owners = {}        # (slot range's first slot, epoch): the node that was its owner then
         self.number, self.poll_due, self.whole, self.since = 0, 0, False, None
+        self.reigns = set()     # (node, epoch) that were owners
         self.settled = 0        # when the consequences of the last fault must be visible
         self.started = self.ending = False
         for server in self.servers:
@@ -191,12 +192,14 @@ class ClusterSchedule(Group):
         own = next(row for row in rows if b"myself" in row[2])
         if own[0] != server.id:
             raise Failure("host %d has become another node: its nodes.conf was lost" % server.host.index)
-        if b"master" in own[2]:
+        if len(own) > 8:
             self.note_owner(server, own)
         server.view = {"when": self.now, "rows": {row[0]: row for row in rows}, "own": own, "info": info_fields(replication),
                        "ok": b"cluster_state:ok" in info}
 
     def note_owner(self, server, own):
+        self.reigns.add((server.id, own[6]))
+        self.counts["promotions"] = max(0, len(self.reigns) - SHARDS)
         for part in own[8:]:
             if part.startswith(b"["):
                 continue
@@ -329,7 +332,7 @@ class ClusterSchedule(Group):
         server = self.primary_of[writer.shard]
         if server not in writer.connections:
             try:
-                writer.connections[server] = Connection(server.host.socket_path)
+                writer.connections[server] = Connection(server.host.socket_path, self.poller)
             except OSError:
                 self.guess(writer.shard)
                 return
@@ -424,11 +427,10 @@ class ClusterSchedule(Group):
         self.settled = self.now + SECOND
         self.start(server)
 
-    def restart_replaced(self, server, epoch, since):
+    def restart_replaced(self, server, since):
         """Starts it when another one has its slots."""
         others = [s.view["rows"][server.id] for s in self.servers if s.view]
         if others and all(len(row) == 8 for row in others):
-            self.counts["promotions"] += 1
             self.restart(server)
         elif self.now - since > (REPLACED_S + self.timeout_ms // 100) * SECOND:
             raise Failure("host %d was not replaced within %d s" % (server.host.index, (self.now - since) // SECOND))
@@ -472,7 +474,6 @@ class ClusterSchedule(Group):
     def disturb_manual(self, server):
         if server.ready and server not in self.primary_of:
             self.note("host %d is told to take over" % server.host.index)
-            self.counts["promotions"] += 1
             self.settled = self.now + MANUAL_S * SECOND
             words = ("CLUSTER", "FAILOVER", *([] if self.calm else self.rng.choice(([], ["FORCE"]))))
             server.admin.send(words, lambda reply: None)

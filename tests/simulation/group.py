@@ -2,6 +2,7 @@
 (pair.py) and a cluster (cluster.py) have in common."""
 import os
 import random
+import select
 import shutil
 
 from clients import Connection, ErrorReply, Failure
@@ -34,6 +35,7 @@ class Group:
         self.history = []
         self.timers = []  # (when, function), not sorted
         self.now, self.done = 0, False
+        self.poller = select.epoll()  # of the connections of clients
         memory.clear()
         self.draw_machine()
 
@@ -86,6 +88,7 @@ class Group:
             self.network.close()
             for connection in self.connections():
                 connection.sock.close()
+            self.poller.close()
 
     def note(self, text):
         self.history.append("%.6f s: %s" % (self.memory.now_us / SECOND, text))
@@ -127,8 +130,10 @@ class Group:
         return self.now + 1 + int(self.rng.expovariate(1 / average_us))
 
     def receive_all(self):
+        readable = {fd for fd, _ in self.poller.poll(0)}
         for connection in self.connections():
-            connection.receive()
+            if connection.sock.fileno() in readable:
+                connection.receive()
         for server in self.servers:
             if server.admin and server.admin.closed:
                 server.admin.sock.close()
@@ -166,7 +171,7 @@ class Group:
         """Makes the administrator's connection."""
         if not server.admin:
             try:
-                server.admin = Connection(server.host.socket_path)
+                server.admin = Connection(server.host.socket_path, self.poller)
             except OSError:
                 return
         if not server.asking:

@@ -76,8 +76,10 @@ class Network:
             self.take(link, way, now)
         sent, due = False, NEVER
         for link in self.links:
+            if not link.queues[0] and not link.queues[1]:
+                continue
             for way in (0, 1):
-                if not link.dead:
+                if link.queues[way] and not link.dead:
                     sent |= self.deliver(link, way, now)
             for way in (0, 1):
                 blocked = (link.hosts[way].index, link.hosts[1 - way].index) in self.cut

@@ -179,7 +179,7 @@ class PairSchedule(Group):
         c.connection, c.due, c.unsure = None, self.later(self.pace_us), False
         c.learning += 1
         try:
-            c.connection = Connection(self.primary.host.socket_path)
+            c.connection = Connection(self.primary.host.socket_path, self.poller)
         except OSError:
             c.unsure = True
             return
