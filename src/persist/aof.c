@@ -261,11 +261,35 @@ static void aofNoteAllSynced(void) {
     atomic_store(&synced_bytes, written_bytes);
 }
 
-/* Waits until the disk has all that was written, in earlier files too. Exits if it cannot. */
-static void aofSyncNow(void) {
+/* Takes what no client was told of off the file. A failed fsync may have dropped it from memory, and then the
+ * next start would read it, sync the file with success, and tell clients of what the disk has not got. */
+static void aofCutUnsynced(void) {
+    uint64_t unsynced = written_bytes - atomic_load(&synced_bytes);
+    if (!gate_used || unsynced > aof.incr_size) return;
+    if (ftruncate(aof.fd, (off_t)(aof.incr_size - unsynced)) != 0)
+        serverLog(LL_WARNING, "Cutting what is not synced off the append-only file failed: %s",
+                  strerror(errno));
+}
+
+/* Waits until the disk has all that was written, in earlier files too. Returns 0 or errno. While replies wait
+ * for the disk, a failed fsync of the thread counts as well: this one may succeed without the pages that the
+ * other one has dropped. */
+static int aofSyncAll(void) {
     bioDrain(BIO_FSYNC);
+    int failed = gate_used ? atomic_load(&sync_errno) : 0;
+    if (!failed && fdatasync(aof.fd) != 0) failed = errno;
+    if (gate_used) atomic_store(&sync_errno, failed);
+    return failed;
+}
+
+/* aofSyncAll, or exits. */
+static void aofSyncNow(void) {
     int64_t started_us = latencyTimerStart();
-    if (fdatasync(aof.fd) != 0) aofExitUnsynced(errno);
+    int failed = aofSyncAll();
+    if (failed) {
+        aofCutUnsynced();
+        aofExitUnsynced(failed);
+    }
     latencyTimerEnd("aof-fsync-always", started_us);
     atomic_store(&sync_errno, 0);
     sync_requested_size = aof.incr_size;
@@ -393,7 +417,10 @@ static void aofSyncIfDue(void) {
     if (aof.fd < 0) return;
     bool always = aof_fsync == AOF_FSYNC_ALWAYS;
     bool has_ended = always && aofNoteSyncTime();
-    if (failed && always) aofExitUnsynced(failed);
+    if (failed && always) {
+        aofCutUnsynced();
+        aofExitUnsynced(failed);
+    }
     if (always) aofNoteWrite();
     if (always && !idle) aofCheckGroup();
     if (sync_requested_size == aof.incr_size && !failed) {
@@ -799,9 +826,9 @@ bool aofOnShutdown(int flags) {
         serverLog(LL_WARNING, "The append-only file could not be written: %s", strerror(write_errno));
         return false;
     }
-    bioDrain(BIO_FSYNC); /* earlier files */
-    if (fdatasync(aof.fd) != 0) {
-        serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(errno));
+    int failed = aofSyncAll();
+    if (failed) {
+        serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(failed));
         return false;
     }
     aofNoteAllSynced();

@@ -4,11 +4,19 @@ An inode has what its last fsync found, and the changes since then; a folder has
 changes of names since then. What a loss of power leaves of both is a prefix, as journaling file systems keep the order:
 all of the changes, none, or some, of which the last write may be torn at any byte. Each inode and each folder is cut
 on its own: an fsync of a file says nothing about its name, and a rename nothing about the data.
+
+Within that prefix pages are written in any order. In files that are written once each page that
+was not synced may be missing; in those that grow, where no server could tell that from data, only the last
+ones: the file ends with zeros. That is what `aof-load-corrupt-tail-max-size` is for, so only if zero_tails is set.
+
+An fsync that fails may drop the pages that it was to write: the next one succeeds without them (a file system marks
+them clean). They are there for whoever reads the file, until the loss of power, unless they are written once more.
 """
 import os
 import struct
 
-CREATE, WRITE, CUT, SYNC_BEGIN, SYNC_END, RENAME, UNLINK, MKDIR, LINK = range(1, 10)
+CREATE, WRITE, CUT, SYNC_BEGIN, SYNC_END, RENAME, UNLINK, MKDIR, LINK, SYNC_FAIL = range(1, 11)
+PAGE = 4096
 ENTRY = struct.Struct("<5Q")
 
 
@@ -23,6 +31,8 @@ class Inode(Log):
     def __init__(self, data=b""):
         super().__init__()
         self.data = bytearray(data)
+        self.grows = False  # it is an increment of an append-only file
+        self.dropped = []  # (from, to) of the changes that a failed fsync was to write
 
     def apply(self, change):
         at, data = change
@@ -36,6 +46,41 @@ class Inode(Log):
     def torn(self, change, rng):
         at, data = change
         return (at, data[:rng.randrange(len(data))]) if data else None
+
+    def state(self, count):
+        """Its data after that many changes."""
+        copy = Inode(self.data)
+        for change in self.changes[:count]:
+            copy.apply(change)
+        return copy.data
+
+    def pages(self, start, end):
+        """Those that these changes wrote."""
+        return {page for at, data in self.changes[start:end] if data
+                for page in range(at // PAGE, (at + len(data) - 1) // PAGE + 1)}
+
+    def lost_pages(self, most, zero_tails, rng):
+        """Returns pages, each with the number of changes of which the disk has its contents, and not what follows."""
+        lost = {}
+        for start, end in self.dropped if rng.random() < 0.7 else ():
+            end = min(end, most)
+            for page in self.pages(start, end) - self.pages(end, most):
+                lost.setdefault(page, start)
+        unsafe = sorted(self.pages(self.safe, most)) if self.safe < most and rng.random() < 0.5 else []
+        if not self.grows:
+            lost.update((page, self.safe) for page in unsafe if rng.random() < 0.5)
+        elif unsafe and zero_tails:
+            lost.update((page, self.safe) for page in unsafe[rng.randrange(len(unsafe)):])
+        return lost
+
+    def lose_pages(self, lost, states, zero_tails):
+        for page, count in sorted(lost.items(), reverse=True):
+            start, end = page * PAGE, min(len(self.data), (page + 1) * PAGE)
+            old = states[count][start:end]
+            if end == len(self.data) and self.grows and not zero_tails:
+                self.data[start:end] = old  # the size is that of what was written
+            elif start < end:
+                self.data[start:end] = old + bytes(end - start - len(old))
 
 
 class Folder(Log):
@@ -55,10 +100,14 @@ class Folder(Log):
     def torn(self, change, rng):
         return None
 
+    def lost_pages(self, most, zero_tails, rng):
+        return {}
+
 
 class Disk:
-    def __init__(self, path):
-        self.path, self.root = path, Folder()
+    def __init__(self, path, zero_tails=False, drops=False):
+        """drops: an fsync that fails drops what it was to write."""
+        self.path, self.root, self.zero_tails, self.drops = path, Folder(), zero_tails, drops
         self.inodes, self.folders, self.syncs, self.moves = {}, {"": self.root}, {}, []
         os.mkdir(path)
 
@@ -74,6 +123,8 @@ class Disk:
 
     def add(self, path, what):
         folder, _, name = path.rpartition("/")
+        if isinstance(what, Inode):
+            what.grows = ".incr" in name
         self.folders[folder].changes.append((CREATE, name, what))
 
     def replay(self, kind, inode, offset, slot, data):
@@ -88,10 +139,13 @@ class Disk:
             self.add(data.decode(), self.folders[data.decode()])
         elif kind in (WRITE, CUT):
             self.inodes[inode].changes.append((offset, data if kind == WRITE else None))
-        elif kind in (SYNC_BEGIN, SYNC_END):
+        elif kind in (SYNC_BEGIN, SYNC_END, SYNC_FAIL):
             log = self.inodes[inode] if inode else self.folders[data.decode()]
             if kind == SYNC_BEGIN:
                 self.syncs[slot] = len(log.changes)
+            elif kind == SYNC_FAIL:
+                if inode and self.drops:
+                    log.dropped.append((log.safe, self.syncs[slot]))
             else:
                 log.safe = max(log.safe, self.syncs[slot])
         else:
@@ -112,9 +166,13 @@ class Disk:
         """Brings it into the state that the loss of power leaves."""
         count = len(log.changes)
         most = log.kept = rng.choice((log.safe, count, rng.randint(log.safe, count)))
+        lost = log.lost_pages(most, self.zero_tails, rng)
+        states = {n: log.state(n) for n in set(lost.values())}
         for change in log.changes[:most]:
             log.apply(change)
-        if most < count and rng.random() < 0.7:
+        if lost:
+            log.lose_pages(lost, states, self.zero_tails)
+        elif most < count and rng.random() < 0.7:
             torn = log.torn(log.changes[most], rng)
             if torn:
                 log.apply(torn)
@@ -126,7 +184,7 @@ class Disk:
         for folder, name, to, count in self.moves:
             if to.kept >= count:
                 folder.names.pop(name, None)
-        after = Disk(path)
+        after = Disk(path, self.zero_tails, self.drops)
         after.fill("", self.root)
         return after
 
@@ -149,3 +207,4 @@ class Disk:
             f.write(data)
             inode = os.fstat(f.fileno()).st_ino
         self.inodes[inode] = self.folders[folder].names[name] = Inode(data)
+        self.inodes[inode].grows = ".incr" in name

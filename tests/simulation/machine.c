@@ -839,6 +839,7 @@ static int syncFile(int fd, long call) {
     turnBlock(SLOT_SLEEPING, 0, m->now_us + us);
     if (m->now_us - began > m->longest_sync_us) m->longest_sync_us = m->now_us - began;
     if (faultHappens(m->sync_faults, "fsync fails")) {
+        journalAdd(J_SYNC_FAIL, inode, 0, path, strlen(path));
         errno = EIO;
         return -1;
     }

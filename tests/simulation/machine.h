@@ -65,7 +65,7 @@ struct machine {
 };
 
 /* What happened to files, in order. Data follows, padded to eight bytes. */
-enum { J_CREATE = 1, J_WRITE, J_CUT, J_SYNC_BEGIN, J_SYNC_END, J_RENAME, J_UNLINK, J_MKDIR, J_LINK };
+enum { J_CREATE = 1, J_WRITE, J_CUT, J_SYNC_BEGIN, J_SYNC_END, J_RENAME, J_UNLINK, J_MKDIR, J_LINK, J_SYNC_FAIL };
 
 struct journalEntry {
     uint64_t kind, inode, offset, slot, len; /* slot: with the host in the upper 32 bits */
