@@ -9,7 +9,8 @@ What is checked:
     had before, none without those that were answered before it was sent
   - WAIT and WAITAOF: the replica (its disk) has what they said
   - with min-replicas-sync 1: a replica that takes over has all that clients were told
-  - in the end, when nothing is disturbed any more: both have the same offset, ID and DEBUG DIGEST, and what the model has
+  - now and then, after each promotion, and in the end: clients are quiet until both have the same offset and ID; then
+    both have the same DEBUG DIGEST, and in the end what the model has
 
 A promise holds as long as the replica that gave it lives: what it held in memory only, it may lose.
 """
@@ -20,6 +21,8 @@ from simulated import NEVER
 
 PORT = 7000
 FINAL_S = 300  # within which both must agree in the end
+QUIET_S = 5    # for which clients are quiet at most
+EXPIRE_S = 4   # within which keys that have expired are deleted
 
 
 class PairSchedule(Group):
@@ -27,7 +30,7 @@ class PairSchedule(Group):
 
     def __init__(self, seed, options, memory, library):
         super().__init__(seed, options, memory, library, 2)
-        self.counts["unknown"] = 0
+        self.counts.update(unknown=0, digests=0)
         for server in self.servers:
             server.disk_whole = True  # of a primary: what is on its disk is its own
             server.host.services = {PORT + server.host.index: server.host.socket_path}
@@ -61,6 +64,7 @@ class PairSchedule(Group):
         self.ids = set()      # replication IDs of the primary in this life
         self.synced = False   # the replica has been seen with data of this life of the primary
         self.admin_due = 0
+        self.quiet = None     # the lives of both, while clients are quiet
         self.final_asked = False
         self.final_since = None
         self.lingering = []   # (connection, its client's units when the replica took over, lives then)
@@ -173,6 +177,7 @@ class PairSchedule(Group):
             if c.connection:
                 c.connection.sock.close()
             self.open_connection(c)
+        self.after(self.rng.choice((0, SECOND, 10 * SECOND)), self.begin_quiet)
         self.plan_disturbance(3.6)
 
     def open_connection(self, c):
@@ -290,7 +295,7 @@ class PairSchedule(Group):
 
     def ask(self, server, then):
         """then(INFO's fields, replies to each client's questions) of one moment; (None, reply) if it cannot say."""
-        words = [("INFO", "replication")]
+        words = [("INFO", "replication"), ("DEBUG", "DIGEST")]
         for c in self.clients:
             words.append(("SELECT", c.db))
             words += c.questions()
@@ -301,7 +306,8 @@ class PairSchedule(Group):
                 then(None, reply)
                 return
             info = info_fields(reply[0])
-            replies, at = [], 1
+            info["digest"] = reply[1]
+            replies, at = [], 2
             for c in self.clients:
                 n = len(c.questions())
                 replies.append(reply[at + 1:at + 1 + n])
@@ -350,10 +356,53 @@ class PairSchedule(Group):
 
         self.ask(self.replica, answered)
 
+    def both_lives(self):
+        return self.primary.host.index, self.primary.lives, self.replica.lives
+
+    def begin_quiet(self):
+        """Clients are quiet, so that both servers can have the same offset, and must have the same data then."""
+        if self.quiet or not self.serving or self.promoting or self.final:
+            return
+        lives = self.quiet = self.both_lives()
+
+        def end():
+            if self.quiet == lives:
+                self.quiet = None
+
+        self.after(QUIET_S * SECOND, end)
+        self.compare_quiet(lives, None)
+
+    def compare_quiet(self, lives, unequal_since):
+        if self.quiet != lives or self.both_lives() != lives or not (self.primary.ready and self.replica.ready):
+            return
+        facts = []
+
+        def answered(info, replies):
+            facts.append(info)
+            if len(facts) < 2 or None in facts or self.both_lives() != lives:
+                return
+            since = None
+            if facts[1].get(b"master_link_status") == b"up" and all(
+                    facts[0][x] == facts[1][x] for x in (b"master_replid", b"master_repl_offset")):
+                if facts[0]["digest"] == facts[1]["digest"]:
+                    self.counts["digests"] += 1
+                    self.quiet = None
+                    return
+                since = self.now if unequal_since is None else unequal_since
+                if self.now - since > EXPIRE_S * SECOND:
+                    raise Failure("at offset %s the primary has %s, the replica %s" %
+                                  (facts[0][b"master_repl_offset"], facts[0]["digest"], facts[1]["digest"]))
+            self.after(SECOND // 10, lambda: self.compare_quiet(lives, since))
+
+        for server in (self.primary, self.replica):
+            self.ask(server, answered)
+
     # ---- What clients do ----
 
     def act(self, c):
         c.due = self.later(self.pace_us)
+        if self.quiet and not c.unsure:
+            return
         if not c.connection or c.unsure:
             self.learn(c)
             return
@@ -485,8 +534,12 @@ class PairSchedule(Group):
     def administrate(self):
         self.admin_due = self.later(max(5 * self.pace_us, SECOND // 20))
         server = self.rng.choice(self.servers)
-        what = self.rng.choice(("BGREWRITEAOF", "BGSAVE", "SAVE", "check", "check", "check", *["noise"] * (5 if self.noise else 0)))
-        if what == "check":
+        what = self.rng.choice(("BGREWRITEAOF", "BGSAVE", "SAVE", "check", "check", "check", "quiet", *["noise"] * (5 if self.noise else 0)))
+        if self.quiet:
+            return
+        if what == "quiet" and self.units_left:
+            self.begin_quiet()
+        elif what == "check":
             if self.primary.ready:
                 self.primary.admin.send(("INFO", "replication"), self.note_id)
             self.check_replica()
@@ -597,19 +650,15 @@ class PairSchedule(Group):
                 self.compare_final(facts)
 
         for i, server in enumerate((self.primary, self.replica)):
-            server.admin.send(("DEBUG", "DIGEST"), lambda reply, i=i: digests.__setitem__(i, reply))
             self.ask(server, lambda info, replies, i=i: noted(i, (info, replies)))
-        digests = [None, None]
-        self.final_digests = digests
 
     def compare_final(self, facts):
         (info, replies), (info2, replies2) = facts
-        digests = self.final_digests
         same = info and info2 and info2.get(b"master_link_status") == b"up" and all(
             info[x] == info2[x] for x in (b"master_replid", b"master_repl_offset"))
-        if not same or digests[0] != digests[1]:
-            pick = lambda i: i and {k: i.get(k) for k in (b"role", b"master_replid", b"master_repl_offset", b"master_link_status")}
-            self.differ = "%s %s; %s %s" % (pick(info), digests[0], pick(info2), digests[1])
+        if not same or info["digest"] != info2["digest"]:
+            pick = lambda i: i and {k: i.get(k) for k in (b"role", b"master_replid", b"master_repl_offset", b"master_link_status", "digest")}
+            self.differ = "%s; %s" % (pick(info), pick(info2))
 
             def again():
                 self.final_asked = False
