@@ -528,8 +528,11 @@ static void replicasTimer(void) {
 
 /* ---- Acknowledgements ---- */
 
+/* What was written before there was a stream has offset 0. A replica has it with the snapshot, so when it has
+ * acknowledged anything: it counts as online before it has loaded that. */
 int replicasCountAcked(uint64_t offset, bool synced) {
     int count = 0;
+    if (!offset) offset = 1;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if (r->state == REPLICA_ONLINE && (synced ? r->fsynced : r->acked) >= offset) count++;

@@ -40,6 +40,20 @@ tags {external:skip repl} {
         }
     }
 
+    # The primary counts it as online when the snapshot is sent. Before there is a replica, writes have no offset.
+    start_server {overrides {save {} repl-diskless-sync no}} {
+        test {WAIT behind a write from before the first replica: one that loads the snapshot has not got it yet} {
+            r set before 1
+            start_server {overrides {save {} key-load-delay 2000000}} {
+                r replicaof [srv -1 host] [srv -1 port]
+                wait_for_condition 500 20 {[replicas_online -1 1]} else { fail "not online: [r -1 info replication]" }
+                assert_equal 0 [r -1 wait 1 100]
+                assert_equal 1 [r -1 wait 1 10000]
+                assert_equal 1 [r get before]
+            }
+        }
+    }
+
     foreach end [other_ends] {
         lassign $end name executable
         with_replicas 2 $executable {} {
