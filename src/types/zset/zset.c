@@ -342,7 +342,7 @@ static struct configDirective directives[] = {
                &max_listpack_entries, 128, 0, INT64_MAX, NULL),
     CONFIG_INT("zset-max-listpack-value", "zset-max-ziplist-value", CONFIG_MODIFIABLE | CONFIG_MEMORY,
                &max_listpack_value, 64, 0, INT64_MAX, NULL),
-    CONFIG_BOOL("zset-exact-integers", NULL, CONFIG_MODIFIABLE, &zset_exact_integers, true, NULL),
+    CONFIG_BOOL("zset-exact-integers", NULL, CONFIG_MODIFIABLE, &zset_exact_integers, false, NULL),
     CONFIG_ENUM("zset-index", NULL, CONFIG_MODIFIABLE, &large_encoding, ZSET_SKIPLIST, large_encodings,
                 zsetConversionRequest),
 };

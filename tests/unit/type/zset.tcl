@@ -109,7 +109,6 @@ foreach {encoding limit} {listpack 128 large 0} {
         }
 
         test "scores print in the shortest form that reads back equal ($encoding)" {
-            catch { r config set zset-exact-integers no }
             foreach {score text} {
                 0.1 0.1 3.0 3 -2.50 -2.5 1e3 1000 16 16 3.141592653589793 3.141592653589793
                 0.30000000000000004 0.30000000000000004 1e21 1e+21 12345678901234567 12345678901234568
@@ -128,7 +127,6 @@ foreach {encoding limit} {listpack 128 large 0} {
                 assert_equal ,$text [wire zscore k m]
                 r hello 2
             }
-            catch { r config set zset-exact-integers yes }
         }
 
         test "hex is not a float ($encoding)" {

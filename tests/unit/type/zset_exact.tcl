@@ -119,7 +119,7 @@ proc model_check {key} {
 
 # ---- One server ----
 
-start_server {tags {zset} overrides {zset-index-convert-percent 0 appendonly yes save {}}} {
+start_server {tags {zset} overrides {zset-exact-integers yes zset-index-convert-percent 0 appendonly yes save {}}} {
     foreach encoding {listpack skiplist btree} {
         use_encoding $encoding
 
@@ -298,8 +298,8 @@ start_server {tags {zset} overrides {zset-index-convert-percent 0 appendonly yes
 
 # ---- A replica, snapshots without a fork, and another server ----
 
-start_server {tags {zset external:skip repl} overrides {save {} zset-max-listpack-entries 20}} {
-    start_server {overrides {save {} bgsave-default-method forkless zset-max-listpack-entries 10}} {
+start_server {tags {zset external:skip repl} overrides {zset-exact-integers yes save {} zset-max-listpack-entries 20}} {
+    start_server {overrides {zset-exact-integers yes save {} bgsave-default-method forkless zset-max-listpack-entries 10}} {
         test {a replica has integers exactly, by full synchronisation and by commands} {
             foreach index {skiplist btree} {
                 config_set zset-index $index
@@ -349,7 +349,7 @@ tags {zset external:skip} {
         test {Valkey 9.1 reads files with and without integers beyond doubles} { skip "no Valkey to compare with: utils/oracle fetches it" }
     } else {
         start_server [list executable [valkey_oracle] overrides {save {} enable-debug-command yes}] {
-            start_server {overrides {save {} zset-max-listpack-entries 3}} {
+            start_server {overrides {zset-exact-integers yes save {} zset-max-listpack-entries 3}} {
                 test {Valkey 9.1 reads files with and without integers beyond doubles} {
                     foreach index {skiplist btree} {
                         config_set zset-index $index
