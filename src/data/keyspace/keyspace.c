@@ -196,8 +196,8 @@ struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct val
 
 struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn *move, void *priv) {
     debugAssert(keyspaceFind(ks, objectKey(o), keyHash(objectKey(o))) == o);
-    if (volatileMustStay(ks, o)) return o;
     keyspaceObjectWillChange(ks, o);
+    if (volatileMustStay(ks, o)) return o;
     struct object *now = move(priv, o);
     if (!now) return o;
     uint64_t hash = keyHash(objectKey(now));

@@ -153,7 +153,6 @@ static void defragStepBig(struct db *db) {
 static void defragStepKey(void *priv, void *entry) {
     struct db *db = priv;
     uint64_t hits = stats.hits;
-    keyspaceObjectWillChange(&db->keyspace, entry);
     struct object *o = keyspaceMoveObject(&db->keyspace, entry, defragMove, NULL);
     const struct objectType *type = objectTypeOf(o);
     if (type->defrag && defragMayMoveValue(db, o)) {
