@@ -17,8 +17,8 @@
 #include "data/rdb/rewrite.h"
 #include "ds/scan_cursor.h"
 
-#define ITEMS_AT_ONCE  8  /* given in one call */
-#define STEP_KEYS      64 /* visited at once, at most on average */
+#define ITEMS_AT_ONCE 8  /* given in one call */
+#define STEP_KEYS     64 /* visited at once, at most on average */
 /* Ranges for a key at least, so that a change rarely has to save another key than its own; and for keys that
  * take BIG_KEY_BYTES each on average, which take longer to save. */
 #define KEY_RANGES     4

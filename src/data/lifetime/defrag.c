@@ -144,8 +144,8 @@ static void defragStepBig(struct db *db) {
     struct object *o = dbFind(db, sdsview(big->key));
     if (o) keyspaceObjectWillChange(&db->keyspace, o);
     big->at.stop_us = run.stop_us;
-    bool more = o && o->type == big->type && defragMayMoveValue(db, o) &&
-                objectTypeOf(o)->defrag(db, o, &big->at);
+    bool more =
+        o && o->type == big->type && defragMayMoveValue(db, o) && objectTypeOf(o)->defrag(db, o, &big->at);
     if (o) defragCountKey(hits);
     if (!more) defragDropBig();
 }

@@ -174,9 +174,22 @@ static void stringsAsIntegers(void **state) {
  * buffer. */
 static void membersWithScores(void **state) {
     (void)state;
-    static const char *const members[] = {"", "a", "-", "-7", "7", "12345678901", "123456789012", "9lives",
-                                          "member:", "member:1", "member:129", "-2147483649", "sixteen in all..",
-                                          "seventeen in all.", "twenty characters ..", "twenty-one characters"};
+    static const char *const members[] = {"",
+                                          "a",
+                                          "-",
+                                          "-7",
+                                          "7",
+                                          "12345678901",
+                                          "123456789012",
+                                          "9lives",
+                                          "member:",
+                                          "member:1",
+                                          "member:129",
+                                          "-2147483649",
+                                          "sixteen in all..",
+                                          "seventeen in all.",
+                                          "twenty characters ..",
+                                          "twenty-one characters"};
     const unsigned count = sizeof members / sizeof members[0], rounds = 4 * RIO_BUFFER / 20;
     rdbTestBegin();
     for (unsigned i = 0; i < rounds; i++) {
@@ -485,13 +498,13 @@ static int rdbTestTeardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rdbTestLengths),     cmocka_unit_test(fixedNumbers),
-        cmocka_unit_test(scoresAsText),       cmocka_unit_test(stringsAsIntegers),
-        cmocka_unit_test(membersWithScores),  cmocka_unit_test(integersAreStrings),
-        cmocka_unit_test(stringsComeBack),    cmocka_unit_test(compressionIsLearnt),
-        cmocka_unit_test(whatIsHeldStays),    cmocka_unit_test(rdbTestLies),
-        cmocka_unit_test(rdbTestCounts),      cmocka_unit_test(rdbTestPayloads),
-        cmocka_unit_test(commandsAsText),     cmocka_unit_test(itemsInPortions),
+        cmocka_unit_test(rdbTestLengths),    cmocka_unit_test(fixedNumbers),
+        cmocka_unit_test(scoresAsText),      cmocka_unit_test(stringsAsIntegers),
+        cmocka_unit_test(membersWithScores), cmocka_unit_test(integersAreStrings),
+        cmocka_unit_test(stringsComeBack),   cmocka_unit_test(compressionIsLearnt),
+        cmocka_unit_test(whatIsHeldStays),   cmocka_unit_test(rdbTestLies),
+        cmocka_unit_test(rdbTestCounts),     cmocka_unit_test(rdbTestPayloads),
+        cmocka_unit_test(commandsAsText),    cmocka_unit_test(itemsInPortions),
     };
     return cmocka_run_group_tests(tests, rdbTestSetup, rdbTestTeardown);
 }
