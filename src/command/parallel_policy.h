@@ -28,8 +28,8 @@
 struct parallelLoad {
     uint64_t reads;   /* that threads have run */
     uint64_t wait_us; /* for which the main thread waited for them */
-    uint64_t inputs; /* that came from clients */
-    uint64_t whole;  /* of which threads have run all */
+    uint64_t inputs;  /* that came from clients */
+    uint64_t whole;   /* of which threads have run all */
 };
 /* The results of previous reviews. Zero-initialized: none. */
 struct parallelPolicy {

@@ -18,14 +18,16 @@ static int parallelPolicyTestRun(struct parallelPolicy *p, struct parallelLoad l
 static void readsAloneGoOn(void **state) {
     (void)state;
     struct parallelPolicy p = {0};
-    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 400, 100000, 100000}, 1000), 1000);
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 400, 100000, 100000}, 1000),
+                     1000);
     assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){0, 0, 0, 0}, 1000), 1000);
 }
 
 static void waitingThatSavesMoreGoesOn(void **state) {
     (void)state;
     struct parallelPolicy p = {0};
-    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 9000, 100000, 100000}, 1000), 1000);
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 9000, 100000, 100000}, 1000),
+                     1000);
 }
 
 static void oneLongWaitDoesNotMatter(void **state) {
@@ -41,10 +43,12 @@ static void oneLongWaitDoesNotMatter(void **state) {
  * inputs without a write, by the percentage of writes and the pipeline. */
 static void threadsThatRunFewInputsHandOver(void **state) {
     (void)state;
-    static const struct { int writes, pipeline; bool reads; } loads[] = {
-        {0, 1, true},   {5, 1, true},   {10, 1, true},   {20, 1, true},   {30, 1, true},
-        {50, 1, true},  {70, 1, false}, {90, 1, false},  {0, 16, true},   {5, 16, true},
-        {10, 16, false}, {20, 16, false}, {30, 16, false}, {50, 16, false}, {70, 16, false}};
+    static const struct {
+        int writes, pipeline;
+        bool reads;
+    } loads[] = {{0, 1, true},    {5, 1, true},    {10, 1, true},   {20, 1, true},   {30, 1, true},
+                 {50, 1, true},   {70, 1, false},  {90, 1, false},  {0, 16, true},   {5, 16, true},
+                 {10, 16, false}, {20, 16, false}, {30, 16, false}, {50, 16, false}, {70, 16, false}};
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
         double whole = 20000;
         for (int n = 0; n < loads[i].pipeline; n++) whole *= 1 - loads[i].writes / 100.0;
@@ -53,7 +57,8 @@ static void threadsThatRunFewInputsHandOver(void **state) {
         assert_int_equal(on, loads[i].reads ? 10 : PARALLEL_POLICY_REVIEWS - 1);
     }
     struct parallelPolicy p = {0};
-    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){1, 100, PARALLEL_POLICY_LEAST, 0}, 100), 100);
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){1, 100, PARALLEL_POLICY_LEAST, 0}, 100),
+                     100);
 }
 
 static void dearReadsRestLongerEachTime(void **state) {

@@ -56,7 +56,7 @@ struct parallelReader {
     struct parallelReader *next;
 };
 
-static struct parallelReader *readers;        /* the main thread's list */
+static struct parallelReader *readers; /* the main thread's list */
 /* Of threads that have ended. */
 static uint64_t ended_run, ended_handed_over, ended_took_long, ended_whole;
 /* Held by a thread that changes the server's statistics in a phase. */
@@ -184,10 +184,9 @@ void parallelReadsReview(void) {
     struct parallelTotals t = parallelReadTotals();
     struct parallelLoad now = {t.run, parallelReadWaitUs(), clientstats.reads, t.whole};
     /* After CONFIG RESETSTAT the totals are smaller. */
-    struct parallelLoad load = {parallelReadGrowth(now.reads, before.reads),
-                                parallelReadGrowth(now.wait_us, before.wait_us),
-                                parallelReadGrowth(now.inputs, before.inputs),
-                                parallelReadGrowth(now.whole, before.whole)};
+    struct parallelLoad load = {
+        parallelReadGrowth(now.reads, before.reads), parallelReadGrowth(now.wait_us, before.wait_us),
+        parallelReadGrowth(now.inputs, before.inputs), parallelReadGrowth(now.whole, before.whole)};
     before = now;
     worth_it = parallelPolicyReview(&policy, load);
 }
@@ -272,7 +271,8 @@ static void parallelReadMirror(struct client *c, struct request *r) {
     dbSetKeyHashes(r ? r->key_hashes : NULL, r ? r->key_hash_count : 0);
 }
 
-static enum parallelReadResult parallelReadCall(struct parallelReader *pr, struct client *c, struct request *r) {
+static enum parallelReadResult parallelReadCall(struct parallelReader *pr, struct client *c,
+                                                struct request *r) {
     struct clientOutput before = c->out;
     struct readContext context = read_context;
     size_t used = c->out.tail->used;
@@ -303,7 +303,8 @@ static enum parallelReadResult parallelReadCall(struct parallelReader *pr, struc
     if (__builtin_expect(read_context.refused, 0)) return PARALLEL_READ_REFUSED;
     pr->run++;
     pr->input_ticks += ticks;
-    if (__builtin_expect(pr->input_ticks <= PARALLEL_READ_LONG_US * ticks_per_us, 1)) return PARALLEL_READ_RUN;
+    if (__builtin_expect(pr->input_ticks <= PARALLEL_READ_LONG_US * ticks_per_us, 1))
+        return PARALLEL_READ_RUN;
     pr->took_long++;
     clockRefresh();
     return PARALLEL_READ_RUN_LONG;

@@ -69,7 +69,8 @@ void parallelReadPrefetch(struct parallelReader *pr, struct prefetchBatch *b);
 enum parallelReadResult {
     PARALLEL_READ_REFUSED, /* nothing was replied or counted: it has to run on the main thread */
     PARALLEL_READ_RUN,
-    PARALLEL_READ_RUN_LONG, /* with the client's others since its output was taken, it took PARALLEL_READ_LONG_US */
+    PARALLEL_READ_RUN_LONG, /* with the client's others since its output was taken, it took
+                               PARALLEL_READ_LONG_US */
 };
 #define PARALLEL_READ_LONG_US 100
 /* Runs the request. c->out must hold a block. */
