@@ -461,16 +461,17 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         r config set slowlog-log-slower-than 10000
     }
 
+    # They have more to do than the time until the main thread looks whether threads are needed (100 ms).
     test {clients with long reads that wait: killed, and threads that end} {
         for {set round 0} {$round < 2} {incr round} {
             r config set io-threads 3
             set cs [lmap i {1 2 3 4} { valkey_deferring_client }]
             set ids [lmap c $cs { $c client id; $c read }]
             wait_for_condition 50 100 {![regexp { io-thread=0 } [r client list]]} else { fail "not offloaded" }
-            foreach c $cs { $c write [string repeat [request bitcount large] 100] }
+            foreach c $cs { $c write [string repeat [request bitcount large] 500] }
             r client kill id [lindex $ids 0]
             r config set io-threads 1
-            foreach c [lrange $cs 1 end] { for {set i 0} {$i < 100} {incr i} { assert_equal 16777216 [$c read] } }
+            foreach c [lrange $cs 1 end] { for {set i 0} {$i < 500} {incr i} { assert_equal 16777216 [$c read] } }
             foreach c $cs { $c close }
         }
         r config set io-threads 3
