@@ -257,8 +257,9 @@ static void receiveFinish(bool ok) {
 static void receiveStep(void) {
     if (__builtin_expect(receiving.state == RECEIVE_IDLE, 1)) return;
     if (receiving.state == RECEIVE_FILE || receiving.state == RECEIVE_SYNCING) receiveFileStep();
+    /* It may be cancelled before it begins, in the same turn, and while it goes on. */
     if (receiving.state == RECEIVE_LOAD)
-        receiveFinish(receiveLoad() && !receiving.cancelled);
+        receiveFinish(!receiving.cancelled && receiveLoad() && !receiving.cancelled);
     else if (receiving.state == RECEIVE_FAILED)
         receiveFinish(false);
 }
