@@ -4,11 +4,9 @@
  * The lock is on the file itself. A save replaces the file, so the new file is locked before it gets the
  * name; the lock of the old file ends with it.
  *
- * A save that need not be synced may replace one that had to be, with votes in it. On file systems that
- * write names before contents, a power failure would leave an empty file, and with it a node without its
- * identity. So the contents are synced in the background at once, and not when the kernel gets to it
- * half a minute later: commands that move slots one by one do not wait for the disk, and the gap is as
- * short as the disk permits. */
+ * The contents are synced before a file gets the name, whoever saves: it replaces one with votes in it, and on
+ * file systems that write names before contents a loss of power would leave an empty file, and with it a node
+ * without its identity. Only the name itself need not be on the disk when nothing has been promised. */
 #include "cluster/nodes_file.h"
 
 #include <errno.h>
@@ -26,7 +24,6 @@
 #include "base/log.h"
 #include "cluster/state.h"
 #include "cluster/topology_file.h"
-#include "registry/background.h"
 
 #define FILE_MODE 0644
 
@@ -89,22 +86,10 @@ static bool nodesFileWriteAll(int fd, sds text) {
     return true;
 }
 
-static void nodesFileSyncAndClose(void *fd) {
-    fdatasync((int)(intptr_t)fd);
-    close((int)(intptr_t)fd);
-}
-
-static void nodesFileSyncInBackground(int fd) {
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (copy >= 0) bioSubmit(BIO_CLOSE_FILE, nodesFileSyncAndClose, (void *)(intptr_t)copy);
-}
-
 static bool nodesFileReplace(int fd, const char *temporary, const char *path, sds text, bool sync) {
-    if (!nodesFileWriteAll(fd, text) || (sync && fsync(fd) != 0)) return false;
+    if (!nodesFileWriteAll(fd, text) || fsync(fd) != 0) return false;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || rename(temporary, path) != 0) return false;
-    if (sync) return fileSyncFolderOf(path);
-    nodesFileSyncInBackground(fd);
-    return true;
+    return !sync || fileSyncFolderOf(path);
 }
 
 bool nodesFileSave(const struct topology *t, bool sync) {
