@@ -109,7 +109,9 @@ class PairSchedule(Group):
 
     def start(self, server):
         arguments = [*self.arguments, "--replica-announce-ip", "127.0.0.1", "--replica-announce-port", self.address(server)[1]]
-        if server is self.replica:
+        if server is self.primary:
+            self.synced = False  # the replica may take over what the disk has, at any time from now on
+        else:
             arguments += ["--replicaof", "%s %s" % self.address(self.primary)]
         self.launch(server, " as replica" if server is self.replica else " as primary", arguments)
 
@@ -277,6 +279,8 @@ class PairSchedule(Group):
             if not server.aof or idle and fields[b"aof_enabled"] == b"1" and fields[b"aof_last_bgrewrite_status"] == b"ok":
                 then()
             else:
+                if idle and fields[b"aof_last_bgrewrite_status"] != b"ok":  # a fork has failed
+                    server.admin.send(("BGREWRITEAOF",), lambda reply: None)
                 self.after(SECOND // 10, lambda: self.wait_for_disk(server, then))
         if server.admin:
             server.admin.send(("INFO", "persistence"), told)
