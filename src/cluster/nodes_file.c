@@ -4,9 +4,9 @@
  * The lock is on the file itself. A save replaces the file, so the new file is locked before it gets the
  * name; the lock of the old file ends with it.
  *
- * The contents are synced before a file gets the name, whoever saves: it replaces one with votes in it, and on
- * file systems that write names before contents a loss of power would leave an empty file, and with it a node
- * without its identity. Only the name itself need not be on the disk when nothing has been promised. */
+ * The contents are synced before a file gets the name, whoever saves: it replaces one with votes in it, and
+ * on file systems that write names before contents a loss of power would leave an empty file, and with it a
+ * node without its identity. Only the name itself need not be on the disk when nothing has been promised. */
 #include "cluster/nodes_file.h"
 
 #include <errno.h>
