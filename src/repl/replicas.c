@@ -528,8 +528,8 @@ static void replicasTimer(void) {
 
 /* ---- Acknowledgements ---- */
 
-/* What was written before there was a stream has offset 0. A replica has it with the snapshot, so when it has
- * acknowledged anything: it counts as online before it has loaded that. */
+/* Writes from before there was a stream have offset 0. A replica gets them with the snapshot, which it may be
+ * loading while it counts as online: it has them when it has acknowledged anything. */
 int replicasCountAcked(uint64_t offset, bool synced) {
     int count = 0;
     if (!offset) offset = 1;
