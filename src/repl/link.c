@@ -30,6 +30,7 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "registry/server_events.h"
+#include "repl/ack_pause.h"
 #include "repl/debug_replicate.h"
 #include "repl/history.h"
 #include "repl/link_dual.h"
@@ -428,6 +429,7 @@ void replicaofCommand(struct client *c) {
         return;
     }
     if (strIs(c->argv[1], "no") && strIs(c->argv[2], "one")) {
+        ackPauseEnd(c);
         linkReplicaofNoOne(c);
         return;
     }
@@ -435,7 +437,9 @@ void replicaofCommand(struct client *c) {
         replyError(c, "ERR Command is not valid when client is a replica.");
         return;
     }
+    if (ackPauseCommand(c)) return;
     if (!argRange(c, c->argv[2], 0, PORT_MAX, &port, "ERR Invalid master port")) return;
+    ackPauseEnd(c);
     if (primary_link.host && strIs(c->argv[1], primary_link.host) && primary_link.port == (int)port) {
         serverLog(LL_NOTICE,
                   "REPLICAOF names the primary that this server replicates already, so nothing changes");
@@ -562,6 +566,7 @@ void linkInit(void) {
     handshakeInit();
     linkStreamInit();
     dualInit();
+    ackPauseInit();
     infoRegister("replication", linkInfo);
     clientOnFree(linkOnClientFreed);
     cronRegister(linkOnTimer, TICK_MS);

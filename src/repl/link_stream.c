@@ -20,6 +20,7 @@
 #include "net/resp.h"
 #include "registry/config.h"
 #include "registry/cron.h"
+#include "repl/ack_pause.h"
 #include "repl/history.h"
 #include "repl/link_handshake.h"
 #include "repl/repl_settings.h"
@@ -88,6 +89,10 @@ void linkStreamAckUnlessPending(void) {
 /* Sends acknowledgements when this turn's commands are in the append-only file, and again when the disk has
  * them, as a client may be waiting for that. */
 static __attribute__((noinline)) void linkStreamSendDueAck(void) {
+    if (ackPauseIsOn()) {
+        stream.ack_due = false;
+        return;
+    }
     if (stream.fsync_behind && stream.client && linkStreamSyncedOffset() > stream.fsync_acked)
         linkStreamAckUnlessPending();
     if (!stream.ack_due) return;

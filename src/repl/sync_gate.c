@@ -83,7 +83,9 @@ static void syncGateCheckTime(void) {
     if (replyGateOldest() <= before_ms) replyGateGiveUp(before_ms, syncGateReplyTimeout);
 }
 
+/* Sentinels need the number of both roles. */
 static sds syncGateInfo(sds s) {
+    if (sync_gate_replicas) s = infoField(s, "min_replicas_sync:%lld", (long long)sync_gate_replicas);
     if (!used) return s;
     return infoField(s, "min_replicas_sync_offset:%lld", (long long)covered_position - 1);
 }

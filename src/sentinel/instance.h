@@ -51,7 +51,7 @@ enum {
 };
 
 /* Requests on a command channel that wait for a reply. */
-enum peerRequest { REQ_OTHER, REQ_PING, REQ_INFO, REQ_PUBLISH, REQ_DOWN };
+enum peerRequest { REQ_OTHER, REQ_PING, REQ_INFO, REQ_PUBLISH, REQ_DOWN, REQ_PAUSE };
 struct pendingReply {
     enum peerRequest what;
     uint64_t instance; /* its id: the instance may have been freed when the reply comes */
@@ -117,6 +117,17 @@ struct primaryState {
     uint64_t leader_epoch;       /* epoch of that vote, or of the failover's election */
     bool knows_failover;         /* its INFO has master_failover_state */
     bool handing_over;           /* the failover under way uses the servers' own FAILOVER */
+    int sync_replicas;           /* min-replicas-sync, from its INFO; -1: none has come */
+    bool unclean_failover;       /* a setting: rather lose what has been acknowledged than have no primary */
+    const char *pause_logged;    /* last reason why the failover under way waits or goes on; NULL: none yet */
+};
+
+/* Whether a replica acknowledges to the old primary, see supervisor_pause.c. */
+enum ackPause {
+    ACKS_GO_ON,
+    ACKS_UNPAUSABLE, /* it does not know the order */
+    ACKS_PAUSED,
+    ACKS_REPORTED /* paused, and an INFO has come since */
 };
 
 /* The state of a replica, mostly from its INFO. */
@@ -129,7 +140,13 @@ struct sentinelReplicaState {
     bool link_up;
     bool announced;
     uint64_t repl_offset;
+    uint64_t fork_offset;   /* up to there, less one, its data are those of the history replid2 */
     int64_t conf_change_ms; /* since when its primary's address and its own failover state are unchanged */
+    int sync_replicas;      /* its own min-replicas-sync, as far as INFO has it */
+    enum ackPause acks;     /* in the failover under way */
+    int64_t pause_asked_ms, pause_sure_ms; /* the last order; the last one that was obeyed */
+    int64_t pause_channel_ms;              /* since_ms of the channel on which it was obeyed */
+    int64_t paused_ms;                     /* since when its INFO reports a pause; 0: it does not */
 };
 
 /* The state of another Sentinel. */
@@ -146,6 +163,7 @@ struct instance {
     unsigned flags;
     sds name;                    /* a primary's own; ip:port of a replica; the run id of a Sentinel */
     char run_id[RUN_ID_LEN + 1]; /* "": not known yet */
+    char replid[RUN_ID_LEN + 1], replid2[RUN_ID_LEN + 1]; /* its replication IDs; "": not known yet */
     uint64_t config_epoch;
     struct hostAddress address;
     struct peerLink *link;

@@ -68,6 +68,13 @@ static const char *sentinelSetQuorum(struct instance *primary, const struct str 
     return sentinelSetCount(&primary->p.quorum, *value);
 }
 
+static const char *sentinelSetUnclean(struct instance *primary, const struct str *value) {
+    bool yes = strIs(*value, "yes");
+    if (!yes && !strIs(*value, "no")) return NOT_VALID;
+    primary->p.unclean_failover = yes;
+    return NULL;
+}
+
 static const char *sentinelSetScript(sds *script, struct str path, const char *not_executable) {
     if (sentinel.settings.deny_scripts_reconfig)
         return "ERR Reconfiguration of scripts path is denied for security reasons. Check the "
@@ -139,6 +146,7 @@ static const struct setOption {
     {"failover-timeout", 1, sentinelSetFailoverTimeout, false},
     {"parallel-syncs", 1, sentinelSetParallelSyncs, false},
     {"quorum", 1, sentinelSetQuorum, false},
+    {"unclean-failover", 1, sentinelSetUnclean, false},
     {"notification-script", 1, sentinelSetNotificationScript, false},
     {"client-reconfig-script", 1, sentinelSetReconfigScript, false},
     {"auth-pass", 1, sentinelSetAuthPass, true},

@@ -154,6 +154,9 @@ static void supervisorClampInstanceTimes(struct supervisor *s, struct instance *
     if (i->kind == KIND_REPLICA) {
         supervisorClampTime(s, &i->r.reconf_sent_ms);
         supervisorClampTime(s, &i->r.conf_change_ms);
+        supervisorClampTime(s, &i->r.pause_asked_ms);
+        supervisorClampTime(s, &i->r.pause_sure_ms);
+        supervisorClampTime(s, &i->r.paused_ms);
     } else if (i->kind == KIND_SENTINEL) {
         supervisorClampTime(s, &i->s.hello_ms);
         supervisorClampTime(s, &i->s.down_reply_ms);
@@ -203,6 +206,7 @@ static void supervisorInstanceTick(struct supervisor *s, struct instance *i) {
 
 static void supervisorPrimaryTick(struct supervisor *s, struct instance *primary) {
     supervisorInstanceTick(s, primary);
+    pauseTick(s, primary);
     if (!s->tilt) {
         downObjectiveTick(s, primary);
         if (failoverStartIfNeeded(s, primary)) downSendQuestions(s, primary, true);
@@ -268,6 +272,9 @@ static void supervisorForgetServer(struct supervisor *s, struct instance *primar
     p->failover_state = FAILOVER_NONE;
     p->failover_state_ms = p->failover_start_ms = 0;
     p->promoted = NULL;
+    p->sync_replicas = -1;
+    primary->info_ms = 0; /* the one at the new address is asked at once */
+    primary->replid[0] = primary->replid2[0] = '\0';
 }
 
 static void supervisorReset(struct supervisor *s, struct instance *primary) {
@@ -310,10 +317,14 @@ void primarySwitchAddress(struct supervisor *s, struct instance *primary, const 
     hostAddressCopy(&address, to); /* `to` may belong to a replica that is removed */
     int count;
     struct hostAddress *replicas = supervisorListReplicasAfterSwitch(primary, &address, &count);
+    char replid[RUN_ID_LEN + 1] = "";
+    const struct instance *promoted = instancesFindAddress(&primary->p.replicas, &address);
+    if (promoted) memcpy(replid, promoted->replid, sizeof replid);
     supervisorRemoveAll(s, &primary->p.replicas);
     hostAddressFree(&primary->address);
     primary->address = address;
     supervisorForgetServer(s, primary);
+    memcpy(primary->replid, replid, sizeof replid); /* or its predecessor, which its replicas know as well */
     for (int i = 0; i < count; i++) {
         struct instance *replica = instanceCreate(s, KIND_REPLICA, NULL, &replicas[i], primary);
         supervisorEvent(s, EVENT_NOTICE, "+slave", replica, "%s", "");

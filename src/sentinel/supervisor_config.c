@@ -194,6 +194,13 @@ static const char *supervisorConfigSetParallelSyncs(struct supervisor *s, struct
     return NULL;
 }
 
+static const char *supervisorConfigSetUnclean(struct supervisor *s, struct instance *primary,
+                                              const struct str *arg) {
+    (void)s;
+    return supervisorConfigSetYesNo(&primary->p.unclean_failover, arg[1],
+                                    "Please specify yes or no for the unclean-failover option.");
+}
+
 static const char *supervisorConfigSetConfigEpoch(struct supervisor *s, struct instance *primary,
                                                   const struct str *arg) {
     primary->config_epoch = supervisorConfigParseEpoch(arg[1]);
@@ -250,6 +257,7 @@ static const struct line {
     {"down-after-milliseconds", 3, PASS_REST, .apply = supervisorConfigSetDownAfter},
     {"failover-timeout", 3, PASS_REST, .apply = supervisorConfigSetFailoverTimeout},
     {"parallel-syncs", 3, PASS_REST, .apply = supervisorConfigSetParallelSyncs},
+    {"unclean-failover", 3, PASS_REST, .apply = supervisorConfigSetUnclean},
     {"notification-script", 3, PASS_REST, .field = offsetof(struct instance, p.notification_script),
      .err = "Notification script seems non existing or non executable."},
     {"client-reconfig-script", 3, PASS_REST, .field = offsetof(struct instance, p.reconfig_script),
@@ -351,6 +359,7 @@ static sds supervisorConfigAppendSettings(sds text, const struct instance *prima
     if (p->reboot_down_after_ms)
         text = sdscatprintf(text, "primary-reboot-down-after-period %s %lld\n", name,
                             (long long)p->reboot_down_after_ms);
+    if (p->unclean_failover) text = sdscatprintf(text, "unclean-failover %s yes\n", name);
     return sdscatprintf(text, "config-epoch %s %llu\nleader-epoch %s %llu\n", name,
                         (unsigned long long)primary->config_epoch, name, (unsigned long long)p->leader_epoch);
 }

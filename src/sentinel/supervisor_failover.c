@@ -68,15 +68,13 @@ static void supervisorFailoverSendKillClients(struct supervisor *s, struct insta
     SEND(s, i, "CLIENT", "KILL", "TYPE", "pubsub");
 }
 
-/* Returns whether the channel exists and has delivered a reply. What is sent while it
- * connects may never arrive. */
-static bool supervisorFailoverIsReachable(const struct instance *i) {
+bool failoverIsReachable(const struct instance *i) {
     const struct peerLink *link = i->link;
     return link->channel[CHANNEL_COMMAND] && link->pong_ms >= link->since_ms[CHANNEL_COMMAND];
 }
 
 bool failoverSendReplicaOf(struct supervisor *s, struct instance *i, const struct hostAddress *to) {
-    if (!supervisorFailoverIsReachable(i)) return false;
+    if (!failoverIsReachable(i)) return false;
     char port[16];
     snprintf(port, sizeof port, "%d", to ? to->port : 0);
     SEND(s, i, "MULTI");
@@ -96,8 +94,7 @@ static bool supervisorFailoverAwaitsInfo(const struct peerLink *link) {
 
 /* Requests INFO more often than by its period, because clients wait for the change. */
 static void supervisorFailoverRequestInfo(struct supervisor *s, struct instance *i) {
-    if (!supervisorFailoverIsReachable(i) || !instanceMaySend(i) || supervisorFailoverAwaitsInfo(i->link))
-        return;
+    if (!failoverIsReachable(i) || !instanceMaySend(i) || supervisorFailoverAwaitsInfo(i->link)) return;
     if (s->now_ms - i->info_ms >= INFO_URGENT_MS)
         instanceSend(s, i, REQ_INFO, 1, (struct str[]){STR("INFO")});
 }
@@ -110,10 +107,10 @@ static bool supervisorFailoverAwaitsOffsets(struct supervisor *s, struct instanc
     bool awaits = false;
     for (int i = 0; i < replicas->count; i++) {
         struct instance *r = replicas->items[i];
-        bool reported = r->info_ms > primary->p.failover_begun_ms;
+        bool reported = r->info_ms > primary->p.failover_begun_ms && !pauseAwaits(s, r);
         if (reported || r->flags & FLAG_S_DOWN || r->r.priority == 0) continue;
         supervisorFailoverRequestInfo(s, r);
-        awaits |= supervisorFailoverIsReachable(r);
+        awaits |= failoverIsReachable(r);
     }
     return awaits;
 }
@@ -160,6 +157,7 @@ static void failoverStart(struct supervisor *s, struct instance *primary) {
     supervisorFailoverSetState(s, primary, FAILOVER_WAIT_START);
     primary->flags |= FLAG_FAILOVER_IN_PROGRESS;
     p->handing_over = false;
+    pauseBegin(primary);
     p->failover_begun_ms = s->now_ms;
     p->failover_epoch = ++s->current_epoch;
     p->failover_start_ms = failoverStartTime(s);
@@ -194,7 +192,7 @@ bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary) {
 
 /* Ends the handing over; the primary takes writes again. */
 static void supervisorFailoverSendAbort(struct supervisor *s, struct instance *primary) {
-    if (!supervisorFailoverIsReachable(primary)) return;
+    if (!failoverIsReachable(primary)) return;
     SEND(s, primary, "FAILOVER", "ABORT");
     SEND(s, primary, "CLIENT", "UNPAUSE");
 }
@@ -204,6 +202,7 @@ static void failoverAbort(struct supervisor *s, struct instance *primary) {
     serverAssert(p->failover_state <= FAILOVER_WAIT_PROMOTION);
     if (p->handing_over && p->failover_state == FAILOVER_WAIT_PROMOTION)
         supervisorFailoverSendAbort(s, primary);
+    if (p->failover_state != FAILOVER_WAIT_PROMOTION) pauseEnd(s, primary); /* it may have been promoted */
     primary->flags &= ~FLAGS_OF_FAILOVER;
     supervisorFailoverSetState(s, primary, FAILOVER_NONE);
     if (p->promoted) p->promoted->flags &= ~(unsigned)FLAG_PROMOTED;
@@ -240,6 +239,9 @@ static bool supervisorFailoverIsPromotable(const struct supervisor *s, const str
 }
 
 static bool supervisorFailoverIsBetter(const struct instance *a, const struct instance *b) {
+    bool data_first = pauseSyncReplicas(a->primary);
+    if (data_first && pauseHasMore(a, b)) return true;
+    if (data_first && pauseHasMore(b, a)) return false;
     if (a->r.priority != b->r.priority) return a->r.priority < b->r.priority;
     if (a->r.repl_offset != b->r.repl_offset) return a->r.repl_offset > b->r.repl_offset;
     if (!a->run_id[0] || !b->run_id[0]) return a->run_id[0];
@@ -287,13 +289,22 @@ static void supervisorFailoverWaitStart(struct supervisor *s, struct instance *p
     supervisorEvent(s, EVENT_WARNING, "+failover-state-select-slave", primary, "%s", "");
 }
 
+/* With min-replicas-sync, a replica that is missed may still come. */
+static bool supervisorFailoverMayWait(const struct supervisor *s, const struct instance *primary) {
+    const struct primaryState *p = &primary->p;
+    return pauseSyncReplicas(primary) && !p->handing_over && !(primary->flags & FLAG_FORCE_FAILOVER) &&
+           s->now_ms - p->failover_begun_ms <= p->failover_timeout_ms;
+}
+
 static void supervisorFailoverSelectReplica(struct supervisor *s, struct instance *primary) {
     if (supervisorFailoverAbortIfBack(s, primary)) return;
     if (!primary->p.handing_over && supervisorFailoverTimeInState(s, primary) < OFFSETS_WAIT_MS &&
         supervisorFailoverAwaitsOffsets(s, primary))
         return;
     struct instance *replica = failoverSelectReplica(s, primary);
-    if (!replica) {
+    bool allowed = replica && pauseAllowsPromotion(s, primary, replica);
+    if (!allowed && supervisorFailoverMayWait(s, primary)) return;
+    if (!allowed) {
         supervisorFailoverAbortWith(s, primary, "-failover-abort-no-good-slave");
         return;
     }
@@ -311,7 +322,7 @@ static int64_t supervisorFailoverHandOverTime(const struct instance *primary) {
 /* An INFO that was requested before FAILOVER would not report it, see supervisorFailoverHasHandOverFailed. */
 static bool supervisorFailoverSendHandOver(struct supervisor *s, struct instance *primary,
                                            int64_t within_ms) {
-    if (!supervisorFailoverIsReachable(primary->p.promoted) || !supervisorFailoverIsReachable(primary) ||
+    if (!failoverIsReachable(primary->p.promoted) || !failoverIsReachable(primary) ||
         supervisorFailoverAwaitsInfo(primary->link))
         return false;
     supervisorFailoverSendFailover(s, primary, within_ms);
@@ -320,14 +331,25 @@ static bool supervisorFailoverSendHandOver(struct supervisor *s, struct instance
 
 static bool supervisorFailoverSendPromotion(struct supervisor *s, struct instance *primary, int64_t left_ms) {
     if (primary->flags & FLAG_COORDINATED) return supervisorFailoverSendHandOver(s, primary, left_ms);
-    if (primary->p.handing_over && supervisorFailoverIsReachable(primary))
+    if (primary->p.handing_over && failoverIsReachable(primary))
         return supervisorFailoverSendHandOver(s, primary, supervisorFailoverHandOverTime(primary));
     primary->p.handing_over = false;
     return failoverSendReplicaOf(s, primary->p.promoted, NULL);
 }
 
+/* Looks for a replica once more. */
+static void supervisorFailoverSelectAgain(struct supervisor *s, struct instance *primary) {
+    primary->p.promoted->flags &= ~(unsigned)FLAG_PROMOTED;
+    primary->p.promoted = NULL;
+    supervisorFailoverSetState(s, primary, FAILOVER_SELECT_REPLICA);
+}
+
 static void supervisorFailoverPromote(struct supervisor *s, struct instance *primary) {
     if (supervisorFailoverAbortIfBack(s, primary)) return;
+    if (!pauseAllowsPromotion(s, primary, primary->p.promoted)) {
+        supervisorFailoverSelectAgain(s, primary);
+        return;
+    }
     int64_t left = primary->p.failover_timeout_ms - supervisorFailoverTimeInState(s, primary);
     if ((primary->flags & FLAG_COORDINATED) && left < COORDINATED_MIN_MS) {
         supervisorFailoverAbortWith(s, primary, "-failover-abort-master-timeout");
@@ -345,6 +367,7 @@ static bool supervisorFailoverAbortIfOvertaken(struct supervisor *s, struct inst
     if (p->failover_epoch > primary->config_epoch) return false;
     supervisorLog(s, LL_NOTICE, "Failover of '%s' in epoch %llu given up: there is a newer configuration",
                   primary->name, (unsigned long long)p->failover_epoch);
+    pauseEnd(s, primary);
     failoverAbort(s, primary);
     return true;
 }
@@ -352,7 +375,7 @@ static bool supervisorFailoverAbortIfOvertaken(struct supervisor *s, struct inst
 /* Returns whether the connection is lost, time is up, or INFO reports a primary without a failover under way:
  * it has refused or aborted FAILOVER. */
 static bool supervisorFailoverHasHandOverFailed(struct supervisor *s, struct instance *primary) {
-    if (!supervisorFailoverIsReachable(primary) ||
+    if (!failoverIsReachable(primary) ||
         supervisorFailoverTimeInState(s, primary) > supervisorFailoverHandOverTime(primary))
         return true;
     supervisorFailoverRequestInfo(s, primary);
@@ -362,11 +385,16 @@ static bool supervisorFailoverHasHandOverFailed(struct supervisor *s, struct ins
 
 /* The CLIENT PAUSE holds writes back on the primary until its time is over. */
 static void supervisorFailoverPromoteWithoutPrimary(struct supervisor *s, struct instance *primary) {
-    if (!failoverSendReplicaOf(s, primary->p.promoted, NULL)) return;
+    bool with_pauses = pauseSyncReplicas(primary);
+    if (!with_pauses && !failoverSendReplicaOf(s, primary->p.promoted, NULL)) return;
     supervisorLog(s, LL_NOTICE, "'%s' has not handed over: its replica is promoted without it",
                   primary->name);
-    if (supervisorFailoverIsReachable(primary)) SEND(s, primary, "FAILOVER", "ABORT");
+    if (failoverIsReachable(primary)) SEND(s, primary, "FAILOVER", "ABORT");
     primary->p.handing_over = false;
+    if (with_pauses) {
+        supervisorFailoverSelectAgain(s, primary);
+        return;
+    }
     supervisorFailoverSetState(s, primary, FAILOVER_WAIT_PROMOTION);
 }
 

@@ -9,11 +9,15 @@
 #include "base/num.h"
 #include "sentinel/supervisor_private.h"
 
+#define PAUSE_MS 10000 /* see supervisorInfoIsPauseForgotten */
+
 /* The content of the lines, before they are judged together. */
 struct receivedInfo {
     bool role, replica; /* whether the role was reported, and is a replica's */
     bool failover, failing_over;
     int64_t link_down_ms;
+    int sync_replicas;
+    bool paused;
 };
 
 /* ---- Words ---- */
@@ -106,6 +110,10 @@ static void supervisorInfoTakeRunId(struct supervisor *s, struct instance *i, st
     snprintf(i->run_id, sizeof i->run_id, "%.*s", (int)id.len, id.ptr);
 }
 
+static void supervisorInfoTakeReplid(char to[RUN_ID_LEN + 1], struct str id) {
+    if (id.len == RUN_ID_LEN) snprintf(to, RUN_ID_LEN + 1, "%.*s", (int)id.len, id.ptr);
+}
+
 static void supervisorInfoTakePrimaryHost(struct supervisor *s, struct sentinelReplicaState *r,
                                           struct str host) {
     if (r->primary_host && strIs(host, r->primary_host)) return;
@@ -147,6 +155,17 @@ static void supervisorInfoTakeLine(struct supervisor *s, struct instance *i, str
         supervisorInfoTakeReplica(s, i, value);
     } else if (supervisorInfoMatchField(line, STR("master_link_down_since_seconds:"), &value)) {
         reported->link_down_ms = 1000 * supervisorInfoParseNumber(value, INT_MIN, INT_MAX);
+    } else if (supervisorInfoMatchField(line, STR("master_replid:"), &value)) {
+        supervisorInfoTakeReplid(i->replid, value);
+    } else if (supervisorInfoMatchField(line, STR("master_replid2:"), &value)) {
+        supervisorInfoTakeReplid(i->replid2, value);
+    } else if (i->kind == KIND_REPLICA &&
+               supervisorInfoMatchField(line, STR("second_repl_offset:"), &value)) {
+        i->r.fork_offset = (uint64_t)supervisorInfoParseNumber(value, 0, INT64_MAX);
+    } else if (supervisorInfoMatchField(line, STR("min_replicas_sync:"), &value)) {
+        reported->sync_replicas = (int)supervisorInfoParseNumber(value, 0, INT_MAX);
+    } else if (strStarts(line, STR("replica_acks_paused:"))) {
+        reported->paused = true;
     } else if (strStarts(line, STR("role:master"))) {
         reported->role = true;
         reported->replica = false;
@@ -170,7 +189,13 @@ static void supervisorInfoTakeAll(struct supervisor *s, struct instance *i, stru
     if (i->kind == KIND_REPLICA && i->failing_over != reported->failing_over) i->r.conf_change_ms = s->now_ms;
     i->failing_over = reported->failing_over;
     if (i->kind == KIND_PRIMARY) i->p.knows_failover = reported->failover;
-    if (i->kind == KIND_REPLICA) i->r.link_down_ms = reported->link_down_ms;
+    if (i->kind == KIND_PRIMARY) i->p.sync_replicas = reported->sync_replicas;
+    if (i->kind == KIND_REPLICA) {
+        i->r.link_down_ms = reported->link_down_ms;
+        i->r.sync_replicas = reported->sync_replicas;
+        i->r.paused_ms = !reported->paused ? 0 : i->r.paused_ms ? i->r.paused_ms : s->now_ms;
+        pauseProcessInfo(i);
+    }
     i->info_ms = s->now_ms;
 }
 
@@ -182,6 +207,14 @@ static void supervisorInfoTakeRole(struct supervisor *s, struct instance *i, boo
     bool as_expected = replica == (i->kind == KIND_REPLICA);
     supervisorEvent(s, EVENT_VERBOSE, as_expected ? "+role-change" : "-role-change", i,
                     " new reported role is %s", replica ? "slave" : "master");
+}
+
+/* Returns whether a replica that reports the role of a primary now and did so before may have been a replica
+ * in between: it would be demoted at once, although another Sentinel has just promoted it. */
+static bool supervisorInfoMayHaveChanged(const struct supervisor *s, const struct instance *i,
+                                         int64_t before_ms) {
+    return i->kind == KIND_REPLICA && !i->reports_replica &&
+           s->now_ms - before_ms >= 4 * s->timers.publish_period;
 }
 
 /* ---- Reactions ---- */
@@ -201,6 +234,7 @@ static bool supervisorInfoWasUpFor(const struct supervisor *s, const struct inst
  * its own restart explains. */
 static bool supervisorInfoNeedsRepair(const struct supervisor *s, const struct instance *replica,
                                       int64_t since_ms, int64_t ms) {
+    if (replica->primary->flags & FLAG_FAILOVER_IN_PROGRESS) return false; /* it gets another primary */
     return supervisorInfoIsPrimarySane(s, replica->primary) && supervisorInfoWasUpFor(s, replica, ms) &&
            s->now_ms - since_ms > ms;
 }
@@ -245,22 +279,42 @@ static void supervisorInfoUpdateReconf(struct supervisor *s, struct instance *re
     }
 }
 
+/* Returns whether the Sentinel that paused the replica has died: there is no failover, and every replica
+ * follows the primary, which has been up for longer than a failover takes between its steps. */
+static bool supervisorInfoIsPauseForgotten(struct supervisor *s, const struct instance *replica) {
+    const struct instance *primary = replica->primary;
+    if (!replica->r.paused_ms || !supervisorInfoNeedsRepair(s, replica, replica->r.paused_ms, PAUSE_MS) ||
+        !supervisorInfoWasUpFor(s, primary, PAUSE_MS))
+        return false;
+    for (int n = 0; n < primary->p.replicas.count; n++) {
+        const struct instance *r = primary->p.replicas.items[n];
+        bool follows = r->reports_replica && supervisorInfoFollows(s, &r->r, &primary->address);
+        bool known = r->info_ms - replica->r.paused_ms > PAUSE_MS; /* it has not been promoted meanwhile */
+        if (r->flags & FLAG_S_DOWN || !follows || !known) return false;
+    }
+    return true;
+}
+
 static void supervisorInfoHandleReplicaRole(struct supervisor *s, struct instance *replica) {
     const struct instance *primary = replica->primary;
     bool wrong = !supervisorInfoFollows(s, &replica->r, &primary->address) || replica->failing_over;
     if (wrong &&
         supervisorInfoNeedsRepair(s, replica, replica->r.conf_change_ms, primary->p.failover_timeout_ms))
         supervisorInfoRepair(s, replica, "+fix-slave-config");
+    else if (!wrong && supervisorInfoIsPauseForgotten(s, replica))
+        pauseEndForgotten(s, replica);
     supervisorInfoUpdateReconf(s, replica);
 }
 
 void infoProcess(struct supervisor *s, struct instance *i, struct str text) {
     struct receivedInfo reported = {0};
+    int64_t before_ms = i->info_ms;
     sdsfree(i->info);
     i->info = sdsnewstr(text);
     supervisorInfoTakeAll(s, i, &reported, text);
     if (!reported.role) return;
     supervisorInfoTakeRole(s, i, reported.replica);
+    if (supervisorInfoMayHaveChanged(s, i, before_ms)) i->role_reported_ms = s->now_ms;
     if (s->tilt || i->kind != KIND_REPLICA) return;
     if (reported.replica)
         supervisorInfoHandleReplicaRole(s, i);

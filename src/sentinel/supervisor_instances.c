@@ -175,6 +175,7 @@ static sds supervisorInstancesReplicaName(const struct supervisor *s, const stru
 static void supervisorInstancesInitPrimary(struct supervisor *s, struct primaryState *p) {
     p->quorum = 1;
     p->parallel_syncs = 1;
+    p->sync_replicas = -1;
     p->failover_timeout_ms = s->timers.default_failover_timeout;
 }
 

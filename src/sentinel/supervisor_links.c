@@ -213,8 +213,9 @@ void peerLinkTick(struct supervisor *s, struct instance *i) {
 /* ---- Periodic requests ---- */
 
 static int64_t supervisorLinksInfoPeriod(const struct supervisor *s, const struct instance *i) {
-    bool urgent = i->kind == KIND_REPLICA &&
-                  ((i->primary->flags & (FLAG_O_DOWN | FLAG_FAILOVER_IN_PROGRESS)) || i->r.link_down_ms);
+    bool urgent =
+        i->kind == KIND_REPLICA && ((i->primary->flags & (FLAG_O_DOWN | FLAG_FAILOVER_IN_PROGRESS)) ||
+                                    i->r.link_down_ms || !i->reports_replica);
     return urgent ? INFO_PERIOD_URGENT : s->timers.info_period;
 }
 
@@ -289,6 +290,7 @@ void supervisorProcessReply(struct supervisor *s, struct peerLink *link, const s
         if (reply->type != RESP_T_ERROR) i->hello_sent_ms = s->now_ms;
         return;
     case REQ_DOWN: downProcessAnswer(s, i, reply); return;
+    case REQ_PAUSE: pauseProcessReply(s, i, reply); return;
     }
 }
 

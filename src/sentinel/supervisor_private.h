@@ -87,7 +87,27 @@ bool voteFindWinner(struct supervisor *s, struct instance *primary, uint64_t epo
 /* Returns the official start of an attempt that starts now: up to a second later, not the same everywhere. */
 int64_t failoverStartTime(struct supervisor *s);
 
+/* ---- supervisor_pause.c ---- */
+/* Returns how many replicas must have what the primary acknowledges (min-replicas-sync); 0: none. */
+int pauseSyncReplicas(const struct instance *primary);
+void pauseBegin(struct instance *primary);                      /* a failover begins: nothing is paused */
+void pauseTick(struct supervisor *s, struct instance *primary); /* in each tick, also during TILT */
+void pauseEndForgotten(struct supervisor *s, struct instance *replica); /* ends the pauses of all Sentinels */
+void pauseEnd(struct supervisor *s, struct instance *primary);          /* the failover is given up */
+void pauseProcessReply(struct supervisor *s, struct instance *replica, const struct respReply *reply);
+void pauseProcessInfo(struct instance *replica); /* an INFO has come */
+/* Returns whether the replica has still to be paused, or to report its offset since. */
+bool pauseAwaits(const struct supervisor *s, const struct instance *replica);
+/* Returns whether replica a has something of the history of the primary that replica b does not have. */
+bool pauseHasMore(const struct instance *a, const struct instance *b);
+/* Returns whether nothing that the old primary acknowledges, before or afterwards, is lost by the promotion,
+ * as far as the servers support that. */
+bool pauseAllowsPromotion(struct supervisor *s, struct instance *primary, const struct instance *candidate);
+
 /* ---- supervisor_failover.c ---- */
+/* Returns whether the channel exists and has delivered a reply. What is sent while it
+ * connects may never arrive. */
+bool failoverIsReachable(const struct instance *i);
 bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary);
 void failoverTick(struct supervisor *s, struct instance *primary); /* without update_config */
 /* Called at the end of a tick in the state update_config: sends +switch-master and changes the address. */

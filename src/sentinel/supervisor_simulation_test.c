@@ -1036,6 +1036,72 @@ static void supervisorSimulationTestSchedule(uint64_t seed, bool verbose) {
     sentinelSimDestroy(s);
 }
 
+/* ---- Primaries that hang, and go on in the middle of a failover ---- */
+
+/* Lets the primary hang until the failover has come to a random place, and for a while at most. Replicas and
+ * Sentinels hang meanwhile, too. */
+static void supervisorSimulationTestHangOnce(struct sentinelSim *s, uint64_t *random) {
+    static const char *const places[] = {"+try-failover", "+selected-slave", "+failover-state-wait-promotion",
+                                         "+promoted-slave", "+slave-reconf-sent"};
+    int primary = sentinelSimPrimaryOf(s, 0);
+    sentinelSimForgetEvents(s);
+    if (supervisorSimulationTestDraw(random) % 3 == 0) {
+        sentinelSimHang(s, (int)(supervisorSimulationTestDraw(random) % (uint64_t)sentinelSimCount(s)), true);
+        sentinelSimRun(s, (int64_t)(supervisorSimulationTestDraw(random) % 1500));
+    }
+    sentinelSimHang(s, primary, true);
+    untilEvent(s, places[supervisorSimulationTestDraw(random) % 5], 12000);
+    sentinelSimRun(s, (int64_t)(supervisorSimulationTestDraw(random) % 400));
+    if (supervisorSimulationTestDraw(random) % 4 == 0)
+        sentinelSimHang(s, (int)(supervisorSimulationTestDraw(random) % (uint64_t)sentinelSimCount(s)), true);
+    sentinelSimHang(s, primary, false);
+    sentinelSimRun(s, (int64_t)(supervisorSimulationTestDraw(random) % 10000));
+    simTestHeal(s);
+    sentinelSimRun(s, (int64_t)(supervisorSimulationTestDraw(random) % 15000));
+}
+
+/* Returns how much of what clients knew to be kept is lost. */
+static uint64_t supervisorSimulationTestHangs(uint64_t seed, bool without_pauses, bool verbose) {
+    uint64_t random = seed * 2654435761u + 1;
+    struct sentinelSimOptions o = usual;
+    o.replicas = 2 + (int)(supervisorSimulationTestDraw(&random) % 3);
+    o.sync_replicas = 1 + (int)(supervisorSimulationTestDraw(&random) % (uint64_t)o.replicas);
+    o.parallel_syncs = 1 + (int)(supervisorSimulationTestDraw(&random) % 2);
+    o.latency_ms = 1 + (int64_t)(supervisorSimulationTestDraw(&random) % 40);
+    o.without_pauses = without_pauses;
+    o.seed = seed;
+    o.verbose = verbose;
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
+    for (int round = 0; round < 4; round++) supervisorSimulationTestHangOnce(s, &random);
+    simTestHeal(s);
+    if (supervisorSimulationTestUntilAgreed(s, 300000) < 0) {
+        if (verbose) sentinelSimPrint(s);
+        fail_msg("no agreement after hangs: SIM_SEED=%llu", (unsigned long long)seed);
+    }
+    uint64_t lost = sentinelSimCountLost(s, sentinelSimPrimaryOf(s, 0));
+    sentinelSimDestroy(s);
+    return lost;
+}
+
+static void nothingAcknowledgedIsLostByHangs(void **state) {
+    (void)state;
+    const char *seed = getenv("SIM_SEED"), *count = getenv("SIM_SCHEDULES");
+    uint64_t schedules = count ? strtoull(count, NULL, 10) : 300, losing = 0;
+    if (seed) {
+        uint64_t lost = supervisorSimulationTestHangs(strtoull(seed, NULL, 10), false, true);
+        assert_int_equal(lost, 0);
+        return;
+    }
+    for (uint64_t i = 1; i <= schedules; i++) {
+        uint64_t lost = supervisorSimulationTestHangs(i, false, false);
+        if (lost) fail_msg("%llu lost: SIM_SEED=%llu", (unsigned long long)lost, (unsigned long long)i);
+        if (i <= 300) losing += supervisorSimulationTestHangs(i, true, false) > 0;
+    }
+    if (schedules >= 300) assert_true(losing > 0); /* the schedules are such that it matters */
+}
+
+/* ---- Any faults ---- */
+
 static void supervisorSimulationTestWhateverHappensTheyAgreeInTheEnd(void **state) {
     (void)state;
     const char *seed = getenv("SIM_SEED"), *count = getenv("SIM_SCHEDULES");
@@ -1095,6 +1161,7 @@ int main(void) {
         cmocka_unit_test(aSentinelThatStoodStillTilts),
         cmocka_unit_test(primariesComeAndGo),
         cmocka_unit_test(warningsRunTheNotificationScript),
+        cmocka_unit_test(nothingAcknowledgedIsLostByHangs),
         cmocka_unit_test(supervisorSimulationTestWhateverHappensTheyAgreeInTheEnd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

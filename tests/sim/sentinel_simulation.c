@@ -157,6 +157,9 @@ static void sentinelSimStartServer(struct sentinelSimProcess *p) {
     struct sentinelSim *s = p->sim;
     sentinelSimNewRunId(s, p->run_id);
     p->loading_until_ms = s->now_ms + p->loading_ms;
+    memset(p->acks_paused_until_ms, 0, sizeof p->acks_paused_until_ms);
+    bool promoted = p->disk_following < 0 && p->following >= 0 && p->life > 1; /* by its file */
+    if (promoted) p->branch = sentinelSimAddBranch(s, p->branch, p->offset);
     p->following = -1;
     sentinelSimFollow(p, p->disk_following);
 }
@@ -396,6 +399,7 @@ struct sentinelSim *sentinelSimCreate(const struct sentinelSimOptions *o) {
     s->random = o->seed;
     s->count = o->sentinels + 1 + o->replicas;
     serverAssert(s->count <= SIM_PROCESSES_MAX);
+    sentinelSimAddBranch(s, -1, 0);
     char ids[SIM_PROCESSES_MAX][RUN_ID_LEN + 1];
     for (int i = 0; i < o->sentinels; i++) sentinelSimNewRunId(s, ids[i]);
     for (int i = s->count - 1; i >= 0; i--) { /* servers start first */
@@ -423,6 +427,7 @@ void sentinelSimDestroy(struct sentinelSim *s) {
     serverAssert(s->channel_count == 0);
     simQueueFree(&s->queue);
     zfree(s->channels);
+    zfree(s->branches);
     zfree(s->winner);
     zfree(s->place);
     zfree(s);
@@ -455,6 +460,20 @@ int sentinelSimPrimaryOf(struct sentinelSim *s, int sentinel) {
 }
 bool sentinelSimIsPrimary(const struct sentinelSim *s, int server) {
     return s->process[server].alive && s->process[server].following < 0;
+}
+
+uint64_t sentinelSimCountLost(const struct sentinelSim *s, int server) {
+    uint64_t lost = 0, kept = s->process[server].offset;
+    int mine = s->process[server].branch;
+    for (int b = s->branch_count - 1; b >= 0; b--) { /* a parent is older than its branches */
+        const struct sentinelSimBranch *branch = &s->branches[b];
+        uint64_t has = b == mine ? kept : branch->from;
+        if (branch->acked > has) lost += branch->acked - has;
+        if (b != mine) continue;
+        kept = branch->from;
+        mine = branch->parent;
+    }
+    return lost;
 }
 
 int sentinelSimCountEvents(struct sentinelSim *s, int sentinel, const char *name, const char *with) {
@@ -495,8 +514,10 @@ bool sentinelSimAgrees(struct sentinelSim *s) {
     int primary = sentinelSimProcessAt(first->address.ip);
     for (int i = s->o.sentinels; i < s->count; i++) {
         const struct sentinelSimProcess *p = &s->process[i];
-        if (p->alive && (i == primary ? p->following >= 0 : p->following != primary || !sentinelSimInSync(p)))
-            return false;
+        bool good = i == primary
+                        ? p->following < 0
+                        : p->following == primary && sentinelSimInSync(p) && !sentinelSimAcksArePaused(p);
+        if (p->alive && !good) return false;
     }
     return s->process[primary].alive;
 }

@@ -23,6 +23,8 @@ struct sentinelSimOptions {
     int sentinels, replicas, quorum, parallel_syncs;
     int64_t down_after_ms, failover_timeout_ms, reboot_down_after_ms;
     int64_t latency_ms;      /* mean, one way; each message has its own */
+    int sync_replicas;       /* min-replicas-sync of all servers */
+    bool without_pauses;     /* servers do not know REPLICAOF ACK PAUSE */
     double breaks;           /* share of the messages that break their connection */
     bool only_primary_known; /* Sentinels know only the primary at first; else all know each other */
     uint64_t seed;
@@ -72,6 +74,8 @@ enum manualFailover sentinelSimFailover(struct sentinelSim *s, int sentinel, boo
 /* The server that this Sentinel takes for the primary. */
 int sentinelSimPrimaryOf(struct sentinelSim *s, int sentinel);
 bool sentinelSimIsPrimary(const struct sentinelSim *s, int server); /* by its own role */
+/* Counts what clients know to be kept (sync_replicas) and that server does not have. */
+uint64_t sentinelSimCountLost(const struct sentinelSim *s, int server);
 /* Counts the events with that name (and, unless `with` is NULL, with `with` in the payload) that the Sentinel
  * has had. */
 int sentinelSimCountEvents(struct sentinelSim *s, int sentinel, const char *name, const char *with);

@@ -66,14 +66,26 @@ struct sentinelSimProcess {
     int64_t loading_until_ms, loading_ms;
     int priority;
     bool never_syncs;
-    uint64_t behind; /* its offset stays so much less than its primary's */
+    uint64_t behind;  /* its offset stays so much less than its primary's */
+    int branch;       /* of the history: its data are that branch's up to `offset` */
+    int acked_branch; /* its last acknowledgement */
+    uint64_t acked_offset;
+    int64_t acks_paused_until_ms[SIM_PROCESSES_MAX]; /* by Sentinel */
     enum sentinelSimFailoverMode failover;
     int failover_to;
     int64_t failover_until_ms; /* 0: no failover in progress */
 };
 
+/* Each promotion begins a branch of the history, where the parent's data end. */
+struct sentinelSimBranch {
+    int parent;           /* -1: the first */
+    uint64_t from, acked; /* what clients know to be kept: as many replicas as they wanted have it */
+};
+
 struct sentinelSim {
     struct sentinelSimOptions o;
+    struct sentinelSimBranch *branches;
+    int branch_count;
     int64_t now_ms;
     uint64_t random, numbers;
     struct simQueue queue;
@@ -116,6 +128,8 @@ void sentinelSimTransmit(struct sentinelSim *s, struct sentinelSimChannel *c, en
 /* ---- sentinel_simulation_servers.c ---- */
 bool sentinelSimInSync(const struct sentinelSimProcess *p); /* has it all data of its primary right now? */
 void sentinelSimFollow(struct sentinelSimProcess *p, int primary); /* -1: it becomes a primary */
+int sentinelSimAddBranch(struct sentinelSim *s, int parent, uint64_t from);
+bool sentinelSimAcksArePaused(const struct sentinelSimProcess *p);
 void sentinelSimServerTick(struct sentinelSimProcess *p);
 void sentinelSimOnRequest(struct sentinelSimProcess *p, struct sentinelSimChannel *c, sds bytes);
 void sentinelSimOnReply(struct sentinelSimProcess *p, struct sentinelSimChannel *c, sds bytes);

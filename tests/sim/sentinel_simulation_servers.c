@@ -4,6 +4,7 @@
 
 #define SYNC_MS         1000 /* a replica gets in sync with a new primary within this time */
 #define WRITES_PER_TICK 7
+#define ACK_PAUSE_MS    600000
 
 /* ---- Servers ---- */
 
@@ -14,9 +15,16 @@ bool sentinelSimInSync(const struct sentinelSimProcess *p) {
            p->synced_ms <= p->sim->now_ms;
 }
 
+int sentinelSimAddBranch(struct sentinelSim *s, int parent, uint64_t from) {
+    s->branches = zrealloc(s->branches, (size_t)(s->branch_count + 1) * sizeof *s->branches);
+    s->branches[s->branch_count] = (struct sentinelSimBranch){parent, from, from};
+    return s->branch_count++;
+}
+
 void sentinelSimFollow(struct sentinelSimProcess *p, int primary) {
     struct sentinelSim *s = p->sim;
     if (primary == p->following) return;
+    if (primary < 0) p->branch = sentinelSimAddBranch(s, p->branch, p->offset);
     p->following = primary;
     p->failover_until_ms = 0;
     p->link_lost_ms = primary < 0 ? 0 : s->now_ms;
@@ -29,19 +37,52 @@ static void sentinelSimTickFailover(struct sentinelSimProcess *p) {
     if (p->sim->now_ms >= p->failover_until_ms) p->failover_until_ms = 0;
     bool ready = p->failover == SIM_FAILOVER_WORKS && to->alive && !to->hung && to->following == p->index;
     if (!p->failover_until_ms || !ready || !sentinelSimInSync(to)) return;
+    if (to->branch != p->branch || to->offset != p->offset) return;
     sentinelSimFollow(to, -1);
     sentinelSimFollow(p, to->index);
+}
+
+/* Clients get what as many replicas as they want have acknowledged. */
+static void sentinelSimNoteAcks(struct sentinelSimProcess *p) {
+    struct sentinelSim *s = p->sim;
+    uint64_t *acked = &s->branches[p->branch].acked;
+    for (int i = s->o.sentinels; i < s->count; i++) {
+        const struct sentinelSimProcess *r = &s->process[i];
+        if (r == p || r->acked_branch != p->branch || r->acked_offset <= *acked) continue;
+        int count = 0;
+        for (int k = s->o.sentinels; k < s->count; k++)
+            count += &s->process[k] != p && s->process[k].acked_branch == p->branch &&
+                     s->process[k].acked_offset >= r->acked_offset;
+        if (count >= s->o.sync_replicas) *acked = r->acked_offset;
+    }
+}
+
+bool sentinelSimAcksArePaused(const struct sentinelSimProcess *p) {
+    for (int i = 0; i < p->sim->o.sentinels; i++)
+        if (p->acks_paused_until_ms[i] > p->sim->now_ms) return true;
+    return false;
+}
+
+static void sentinelSimReceive(struct sentinelSimProcess *p) {
+    const struct sentinelSimProcess *primary = &p->sim->process[p->following];
+    if (primary->hung && p->link_lost_ms) return; /* there is nobody who sends what is missing */
+    uint64_t end = primary->offset > p->behind ? primary->offset - p->behind : 0;
+    if (p->branch != primary->branch || end > p->offset) p->offset = end;
+    p->branch = primary->branch;
+    p->link_lost_ms = 0;
+    if (sentinelSimAcksArePaused(p)) return;
+    p->acked_branch = p->branch;
+    p->acked_offset = p->offset;
 }
 
 void sentinelSimServerTick(struct sentinelSimProcess *p) {
     struct sentinelSim *s = p->sim;
     if (p->failover_until_ms) sentinelSimTickFailover(p);
     if (p->following < 0) {
+        if (s->o.sync_replicas) sentinelSimNoteAcks(p);
         if (!p->failover_until_ms) p->offset += WRITES_PER_TICK;
     } else if (sentinelSimInSync(p)) {
-        uint64_t end = s->process[p->following].offset;
-        if (end > p->offset + p->behind) p->offset = end - p->behind;
-        p->link_lost_ms = 0;
+        sentinelSimReceive(p);
     } else if (!p->link_lost_ms) {
         p->link_lost_ms = s->now_ms;
         p->synced_ms = s->now_ms + 1 + (int64_t)(simRandom(&s->random) % SYNC_MS);
@@ -71,8 +112,15 @@ static sds sentinelSimInfoText(const struct sentinelSimProcess *p) {
             info = sdscatprintf(info, "master_link_down_since_seconds:%lld\r\n",
                                 (long long)((p->sim->now_ms - p->link_lost_ms) / 1000));
         info = sdscatprintf(info, "slave_priority:%d\r\nreplica_announced:1\r\n", p->priority);
+        if (sentinelSimAcksArePaused(p)) info = sdscat(info, "replica_acks_paused:1\r\n");
     }
     info = sentinelSimCatReplicas(p, info);
+    if (p->sim->o.sync_replicas)
+        info = sdscatprintf(info, "min_replicas_sync:%d\r\n", p->sim->o.sync_replicas);
+    info = sdscatprintf(info, "master_replid:%040d\r\nmaster_replid2:%040d\r\n", p->branch + 1,
+                        p->sim->branches[p->branch].parent + 1);
+    info = sdscatprintf(info, "second_repl_offset:%lld\r\n",
+                        (long long)p->sim->branches[p->branch].from + (p->branch ? 1 : -1));
     if (p->failover != SIM_FAILOVER_UNKNOWN)
         info = sdscatprintf(info, "master_failover_state:%s\r\n",
                             p->failover_until_ms ? "waiting-for-sync" : "no-failover");
@@ -143,9 +191,16 @@ static sds sentinelSimServerReply(struct sentinelSimProcess *p, struct sentinelS
     }
     if (sentinelSimArgIs(w, 0, "PING"))
         return sdsnew(p->loading_until_ms > p->sim->now_ms ? "-LOADING reading\r\n" : "+PONG\r\n");
-    if (sentinelSimArgIs(w, 0, "SLAVEOF"))
+    if (sentinelSimArgIs(w, 0, "SLAVEOF") && sentinelSimArgIs(w, 1, "ACK")) {
+        if (p->sim->o.without_pauses) return sdsnew("-ERR Invalid master port\r\n");
+        bool pause = sentinelSimArgIs(w, 2, "PAUSE");
+        if (sentinelSimArgIs(w, 2, "RELEASE"))
+            memset(p->acks_paused_until_ms, 0, sizeof p->acks_paused_until_ms);
+        p->acks_paused_until_ms[c->from] = pause ? p->sim->now_ms + ACK_PAUSE_MS : 0;
+    } else if (sentinelSimArgIs(w, 0, "SLAVEOF")) {
+        p->acks_paused_until_ms[c->from] = 0;
         sentinelSimFollow(p, sentinelSimArgIs(w, 1, "NO") ? -1 : sentinelSimProcessAt(w->argv[1]));
-    else if (sentinelSimArgIs(w, 0, "CONFIG"))
+    } else if (sentinelSimArgIs(w, 0, "CONFIG"))
         p->disk_following = p->following;
     else if (sentinelSimArgIs(w, 0, "FAILOVER"))
         sentinelSimFailoverCommand(p, w);
