@@ -47,7 +47,10 @@ tags {external:skip repl} {
                 $other replicaof ack resume
                 $other replicaof ack resume
                 assert_equal 1 [acks_paused 0]
-                r replicaof ack resume
+                $other replicaof ack pause
+                set third [valkey_client]
+                assert_equal OK [$third replicaof ack release]
+                $third close
                 assert_equal 0 [acks_paused 0]
             }
 
