@@ -71,7 +71,7 @@ static bool supervisorPauseAwaitsReply(const struct peerLink *link) {
 /* Pauses the replica, or renews that, unless it is the promoted one or follows that one already. */
 static void supervisorPauseOrder(struct supervisor *s, struct instance *replica) {
     const unsigned moved = FLAG_PROMOTED | FLAG_RECONF_SENT | FLAG_RECONF_INPROG | FLAG_RECONF_DONE;
-    bool is_promoted = replica->primary->p.failover_state == FAILOVER_RECONF_REPLICAS;
+    bool is_promoted = replica->primary->p.failover_state >= FAILOVER_WAIT_PROMOTION; /* or will be */
     if (is_promoted && replica->flags & moved) return;
     if (!failoverIsReachable(replica) || supervisorPauseAwaitsReply(replica->link)) return;
     if (replica->r.acks >= ACKS_PAUSED && !supervisorPauseIsSure(s, replica)) replica->r.acks = ACKS_GO_ON;
