@@ -171,7 +171,7 @@ static uint64_t parallelReadGrowth(uint64_t now, uint64_t before) {
 
 static struct parallelPolicy policy;
 
-/* Whoever sets parallel-reads wants reads in threads to be tried now. */
+/* After a change of parallel-reads, reads in threads are tried at once. */
 static bool parallelReadsChanged(const char **error) {
     (void)error;
     policy = (struct parallelPolicy){0};

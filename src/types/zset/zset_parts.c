@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset_parts.c - see zset_private.h. The elements are written in the form of zset_rdb.c, in another order. The
- * form is that of the moment when the set is registered: scores with rests that come later are not saved.
+/* zset_parts.c - see zset_private.h. The elements are written in the form of zset_rdb.c, in another order.
+ * The form is that of the moment when the set is registered: scores with rests that come later are not saved.
  *
  *     btree        leaf by leaf from the highest score down; before a change, its whole leaf (struct zbtWalk)
  *     skiplist     by the positions of the member index; before an element changes, all elements of its range

@@ -5,8 +5,8 @@
  *     zset 2        number of members, then each: member | score as binary64
  *     zset          number of members, then each: member | score as text
  *
- * The last form is for sets whose scores have rests, of any size: a server without exact integers reads it, with
- * rounded scores, and orders the members by these. All other sets are written in the first two.
+ * The last form is for sets whose scores have rests, of any size: a server without exact integers reads it,
+ * with rounded scores, and orders the members by these. All other sets are written in the first two.
  *
  * Large sets are written from the highest score down, so that loading adds each member in front of all others
  * and need not search its place; a snapshot without a fork writes a skiplist in no order (zset_parts.c). */
