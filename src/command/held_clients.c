@@ -22,8 +22,9 @@ static struct list waiting; /* clients with `gated`, in order of arrival */
 /* Whether replies to the command tell nothing about the data: it is about the connection, or for those who
  * watch the server or follow it. */
 static bool heldClientsTellsNothing(const struct serverCommand *cmd) {
-    static commandProc *const procs[] = {infoCommand,  roleCommand,     configGetCommand, configSetCommand,
-                                         psyncCommand, replconfCommand, syncCommand,      publishCommand};
+    static commandProc *const procs[] = {infoCommand,      roleCommand,      configGetCommand,
+                                         configSetCommand, replicaofCommand, psyncCommand,
+                                         replconfCommand,  syncCommand,      publishCommand};
     if (cmd->spec->acl & ACL_CONNECTION) return true;
     if (cmd->spec->proc == clusterCommand)
         return strcmp(cmd->fullname, "cluster|getkeysinslot") &&

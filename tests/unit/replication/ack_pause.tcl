@@ -99,6 +99,14 @@ tags {external:skip repl} {
         }
     }
 
+    test {a primary that holds its output back answers the orders, as it may be one that was just promoted} {
+        start_server {overrides {save {} min-replicas-sync 1 min-replicas-sync-timeout 60000}} {
+            set c [valkey_client]
+            assert_lessthan [ms { $c replicaof ack pause; $c info replication; $c replicaof ack resume }] 5000
+            $c close
+        }
+    }
+
     if {[valkey_oracle] ne {}} {
         start_server [list executable [valkey_oracle] overrides {save {}}] {
             test {9.1.2 answers with an error, and changes nothing} {
