@@ -19,15 +19,11 @@ static struct pausedAcks {
 } pauses[PAUSES_MAX];
 static int pause_count;
 
-bool ackPauseIsOn(void) {
-    return pause_count > 0;
-}
-
 static void ackPauseRemove(int at) {
     pauses[at] = pauses[--pause_count];
     if (pause_count) return;
     serverLog(LL_NOTICE, "Acknowledgements to the primary go on");
-    linkStreamAck();
+    linkStreamPauseAcks(false);
 }
 
 static int ackPauseFind(uint64_t client) {
@@ -44,6 +40,7 @@ static void ackPauseBegin(struct client *c) {
         serverLog(LL_NOTICE, "Acknowledgements to the primary are paused for a failover (requested by '%s')",
                   who);
         sdsfree(who);
+        linkStreamPauseAcks(true);
     }
     if (at == pause_count) pause_count++;
     pauses[at] = (struct pausedAcks){c->id, monotonicUs() + ACK_PAUSE_MS * INT64_C(1000)};

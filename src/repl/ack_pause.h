@@ -24,8 +24,6 @@
 
 #define ACK_PAUSE_MS 600000
 
-/* Returns whether nothing may be acknowledged. */
-bool ackPauseIsOn(void);
 /* Handles the three orders, with a reply. Returns false, without one, for any other words. */
 bool ackPauseCommand(struct client *c);
 

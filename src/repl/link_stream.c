@@ -20,7 +20,6 @@
 #include "net/resp.h"
 #include "registry/config.h"
 #include "registry/cron.h"
-#include "repl/ack_pause.h"
 #include "repl/history.h"
 #include "repl/link_handshake.h"
 #include "repl/repl_settings.h"
@@ -32,7 +31,7 @@ static struct {
     sds transaction;       /* the bytes since MULTI; NULL: none is open */
     sds unknown;           /* command that this server lacks and that was reported last; NULL: none */
     bool acks, broken;
-    bool ack_due;
+    bool ack_due, acks_paused;
     uint64_t ack_offset;  /* the offset when it became due */
     bool fsync_behind;    /* the last acknowledgement had more applied than on disk... */
     uint64_t fsync_acked; /* ...which was up to here */
@@ -86,10 +85,15 @@ void linkStreamAckUnlessPending(void) {
     if (!stream.ack_due) linkStreamAck();
 }
 
+void linkStreamPauseAcks(bool pause) {
+    stream.acks_paused = pause;
+    if (!pause) linkStreamAck();
+}
+
 /* Sends acknowledgements when this turn's commands are in the append-only file, and again when the disk has
  * them, as a client may be waiting for that. */
 static __attribute__((noinline)) void linkStreamSendDueAck(void) {
-    if (ackPauseIsOn()) {
+    if (stream.acks_paused) {
         stream.ack_due = false;
         return;
     }

@@ -25,5 +25,6 @@ struct client *linkStreamOpen(struct connection *conn, int dbid, struct str inpu
 bool linkStreamClose(struct client *c);
 void linkStreamAck(void);              /* with this turn's output: all that is applied now */
 void linkStreamAckUnlessPending(void); /* unless this turn sends one already */
+void linkStreamPauseAcks(bool pause);  /* none is sent until pause is false; then one is (ack_pause.h) */
 
 void linkStreamInit(void); /* propagation-error-behavior; registers with turnSetPrimary */
