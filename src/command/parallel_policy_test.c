@@ -39,8 +39,8 @@ static void oneLongWaitDoesNotMatter(void **state) {
     }
 }
 
-/* What the sweep of utils/bench/parallel_reads has shown (docs/contributing/decisions.md): the part of the
- * inputs without a write, by the percentage of writes and the pipeline. */
+/* The loads are those of the sweep of utils/bench/parallel_reads (docs/contributing/decisions.md): a part of
+ * the inputs is without a write, by the percentage of writes and the pipeline. */
 static void threadsThatRunFewInputsHandOver(void **state) {
     (void)state;
     static const struct {

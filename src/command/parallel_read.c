@@ -57,7 +57,7 @@ struct parallelReader {
 };
 
 static struct parallelReader *readers; /* the main thread's list */
-/* Of threads that have ended. */
+/* The counts of threads that have ended. */
 static uint64_t ended_run, ended_handed_over, ended_took_long, ended_whole;
 /* Held by a thread that changes the server's statistics in a phase. */
 static pthread_mutex_t statistics = PTHREAD_MUTEX_INITIALIZER;

@@ -76,7 +76,7 @@ size_t requestMemory(const struct request *r) {
 
 /* ---- Hashing ---- */
 
-/* What the prefetch of a value needs of the request, besides its key. */
+/* These parts of a value are found by other arguments than the key. */
 #define PREFETCH_OF_ARGUMENTS (PREFETCH_MEMBER | PREFETCH_NEW_MEMBER | PREFETCH_PATH | PREFETCH_SCORE)
 
 static int requestHashManyKeys(struct request *r, struct keyHint *key_hashes, int room) {
