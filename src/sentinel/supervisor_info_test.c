@@ -275,11 +275,23 @@ static void a_primary_that_should_be_a_replica(void **state) {
     supervisorInfoTestReceiveAt(0, replica, "role:master\r\n");
     expectRecord("-role-change slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379 new reported role is "
                  "master\n");
-    supervisorInfoTestReceiveAt(8000, replica, "role:master\r\n");
+    for (int ms = 1000; ms <= 8000; ms += 1000) supervisorInfoTestReceiveAt(ms, replica, "role:master\r\n");
     expectRecord("");
     supervisorInfoTestReceiveAt(8001, replica, "role:master\r\n");
     expectRecord(REPAIR("127.0.0.1",
                         "6379") "+convert-to-slave slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
+}
+
+/* In between it may have been a replica, which another Sentinel has just promoted. */
+static void the_role_between_two_reports_is_unknown(void **state) {
+    (void)state;
+    supervisorInfoTestReceiveAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
+    recorder.quiet = true;
+    supervisorInfoTestReceiveAt(0, replica, "role:master\r\n");
+    supervisorInfoTestReceiveAt(1000, replica, "role:master\r\n");
+    recorder.quiet = false;
+    supervisorInfoTestReceiveAt(9000, replica, "role:master\r\n");
+    expectRecord("");
 }
 
 /* Each of these is a reason not to trust the primary, or to give the replica more time. */
@@ -292,6 +304,7 @@ static void repairs_wait_for_a_sane_primary(void **state) {
         recorded_supervisor.tilt = false;
         supervisorInfoTestReceiveAt(0, replica, FOLLOWS);
         supervisorInfoTestReceiveAt(0, replica, "role:master\r\n");
+        supervisorInfoTestReceiveAt(4500, replica, "role:master\r\n");
         supervisorInfoTestReceiveAt(9000, supervisorInfoTestPrimary(), "role:master\r\n");
         if (reason == 0) supervisorInfoTestPrimary()->flags = FLAG_S_DOWN;
         if (reason == 1) supervisorInfoTestPrimary()->flags = FLAG_O_DOWN;
@@ -438,6 +451,7 @@ int main(void) {
         TEST(primary_of_a_replica_and_since_when),
         TEST(answers_that_are_no_info),
         TEST(a_primary_that_should_be_a_replica),
+        TEST(the_role_between_two_reports_is_unknown),
         TEST(repairs_wait_for_a_sane_primary),
         TEST(replicates_another_server),
         TEST(follows_by_name),
