@@ -553,9 +553,12 @@ const char *replicasSuccessor(uint64_t offset, bool *legacy) {
     return *legacy ? NULL : id;
 }
 
-/* Does this for WAIT, which counts propagated bytes. */
+/* Does this for WAIT, which counts propagated bytes; 0: the client has written nothing. What was written
+ * before there was a stream has offset 0. A replica has it with the snapshot, so when it has acknowledged
+ * anything: it is online before it has loaded that. */
 static int replicasCountPropagated(uint64_t propagated, bool synced) {
-    return replicasCountAcked(historyOffsetOf(propagated), synced);
+    uint64_t offset = historyOffsetOf(propagated);
+    return replicasCountAcked(propagated && !offset ? 1 : offset, synced);
 }
 
 static int replicasCountForSetslot(void) {
