@@ -620,6 +620,22 @@ static void testBuild(void **state) {
 }
 
 /* Ranges of all sizes go, from few elements to nearly all, with a map and without. */
+/* The first score has a rest, and the tree takes every form on its way. */
+static void testRestsWhileGrowing(void **state) {
+    (void)state;
+    const struct zscoreRange only = {.min = 0x1p53, .max = 0x1p53};
+    zbtree *t = zbtCreate(0);
+    t = zbtInsert(t, (struct zscore){0x1p53, 1}, memberOf[0], hashOf[0]);
+    for (unsigned id = 1; id < UNIVERSE; id++) {
+        struct zbtPos p;
+        uint64_t rank = 0;
+        t = zbtInsert(t, zscoreOf(-(double)id), memberOf[id], hashOf[id]);
+        assert_true(zbtHasRests(t));
+        assert_false(zbtSeekScore(t, &only, false, &p, &rank));
+    }
+    zbtFree(t);
+}
+
 static void testEraseRanges(void **state) {
     (void)state;
     for (unsigned i = 0; i < 40 * SCORE_KINDS; i++) {
@@ -1062,13 +1078,21 @@ int main(int argc, char **argv) {
     modelSeed();
     makeUniverse();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testInstructions),  cmocka_unit_test(testUpperHalves),
-        cmocka_unit_test(testPolicy),        cmocka_unit_test(zbtreeTestBytes),
-        cmocka_unit_test(zbtreeTestQueue),   cmocka_unit_test(testScanOrder),
-        cmocka_unit_test(zbtreeTestModel),   cmocka_unit_test(testFewIds),
-        cmocka_unit_test(zbtreeTestWidths),  cmocka_unit_test(testWalksEndedEarly),
-        cmocka_unit_test(testWalkOfRemoved), cmocka_unit_test(testBuild),
-        cmocka_unit_test(testEraseRanges),   cmocka_unit_test(testScanAcrossMaps),
+        cmocka_unit_test(testInstructions),
+        cmocka_unit_test(testUpperHalves),
+        cmocka_unit_test(testRestsWhileGrowing),
+        cmocka_unit_test(testPolicy),
+        cmocka_unit_test(zbtreeTestBytes),
+        cmocka_unit_test(zbtreeTestQueue),
+        cmocka_unit_test(testScanOrder),
+        cmocka_unit_test(zbtreeTestModel),
+        cmocka_unit_test(testFewIds),
+        cmocka_unit_test(zbtreeTestWidths),
+        cmocka_unit_test(testWalksEndedEarly),
+        cmocka_unit_test(testWalkOfRemoved),
+        cmocka_unit_test(testBuild),
+        cmocka_unit_test(testEraseRanges),
+        cmocka_unit_test(testScanAcrossMaps),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();
