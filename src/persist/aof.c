@@ -261,14 +261,16 @@ static void aofNoteAllSynced(void) {
     atomic_store(&synced_bytes, written_bytes);
 }
 
-/* Takes what no client was told of off the file. A failed fsync may have dropped it from memory, and then the
- * next start would read it, sync the file with success, and tell clients of what the disk has not got. */
-static void aofCutUnsynced(void) {
+/* Takes what no client was told of off the file, and exits. A failed fsync may have dropped it from memory,
+ * and then the next start would read it, sync the file with success, and tell clients of what the disk has
+ * not got. */
+static void aofCutUnsyncedAndExit(int failed) {
     uint64_t unsynced = written_bytes - atomic_load(&synced_bytes);
-    if (!gate_used || unsynced > aof.incr_size) return;
-    if (ftruncate(aof.fd, (off_t)(aof.incr_size - unsynced)) != 0)
+    bool cuts = gate_used && unsynced <= aof.incr_size;
+    if (cuts && ftruncate(aof.fd, (off_t)(aof.incr_size - unsynced)) != 0)
         serverLog(LL_WARNING, "Cutting what is not synced off the append-only file failed: %s",
                   strerror(errno));
+    aofExitUnsynced(failed);
 }
 
 /* Waits until the disk has all that was written, in earlier files too. Returns 0 or errno. While replies wait
@@ -286,10 +288,7 @@ static int aofSyncAll(void) {
 static void aofSyncNow(void) {
     int64_t started_us = latencyTimerStart();
     int failed = aofSyncAll();
-    if (failed) {
-        aofCutUnsynced();
-        aofExitUnsynced(failed);
-    }
+    if (failed) aofCutUnsyncedAndExit(failed);
     latencyTimerEnd("aof-fsync-always", started_us);
     atomic_store(&sync_errno, 0);
     sync_requested_size = aof.incr_size;
@@ -417,10 +416,7 @@ static void aofSyncIfDue(void) {
     if (aof.fd < 0) return;
     bool always = aof_fsync == AOF_FSYNC_ALWAYS;
     bool has_ended = always && aofNoteSyncTime();
-    if (failed && always) {
-        aofCutUnsynced();
-        aofExitUnsynced(failed);
-    }
+    if (failed && always) aofCutUnsyncedAndExit(failed);
     if (always) aofNoteWrite();
     if (always && !idle) aofCheckGroup();
     if (sync_requested_size == aof.incr_size && !failed) {

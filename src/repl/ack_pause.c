@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ack_pause.c - see ack_pause.h. The pauses are few, one for each Sentinel that fails over, so a short array
- * holds them; the oldest gives way to one too many. */
+ * holds them; one of them gives way to one too many. */
 #include "repl/ack_pause.h"
 
 #include "base/clock.h"

@@ -86,15 +86,9 @@ bool failoverSendReplicaOf(struct supervisor *s, struct instance *i, const struc
     return true;
 }
 
-static bool supervisorFailoverAwaitsInfo(const struct peerLink *link) {
-    for (int i = 0; i < link->pending_count; i++)
-        if (link->pending[i].what == REQ_INFO) return true;
-    return false;
-}
-
 /* Requests INFO more often than by its period, because clients wait for the change. */
 static void supervisorFailoverRequestInfo(struct supervisor *s, struct instance *i) {
-    if (!failoverIsReachable(i) || !instanceMaySend(i) || supervisorFailoverAwaitsInfo(i->link)) return;
+    if (!failoverIsReachable(i) || !instanceMaySend(i) || linkAwaits(i->link, REQ_INFO)) return;
     if (s->now_ms - i->info_ms >= INFO_URGENT_MS)
         instanceSend(s, i, REQ_INFO, 1, (struct str[]){STR("INFO")});
 }
@@ -323,7 +317,7 @@ static int64_t supervisorFailoverHandOverTime(const struct instance *primary) {
 static bool supervisorFailoverSendHandOver(struct supervisor *s, struct instance *primary,
                                            int64_t within_ms) {
     if (!failoverIsReachable(primary->p.promoted) || !failoverIsReachable(primary) ||
-        supervisorFailoverAwaitsInfo(primary->link))
+        linkAwaits(primary->link, REQ_INFO))
         return false;
     supervisorFailoverSendFailover(s, primary, within_ms);
     return true;

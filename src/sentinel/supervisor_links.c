@@ -42,6 +42,12 @@ void linkClose(struct supervisor *s, struct peerLink *link, enum channel ch) {
     if (ch == CHANNEL_COMMAND) link->pending_count = 0;
 }
 
+bool linkAwaits(const struct peerLink *link, enum peerRequest what) {
+    for (int i = 0; i < link->pending_count; i++)
+        if (link->pending[i].what == what) return true;
+    return false;
+}
+
 static void supervisorLinksCloseBoth(struct supervisor *s, struct peerLink *link) {
     linkClose(s, link, CHANNEL_COMMAND);
     linkClose(s, link, CHANNEL_PUBSUB);

@@ -62,18 +62,12 @@ static void supervisorPauseSend(struct supervisor *s, struct instance *replica, 
     instanceSend(s, replica, what, 3, (struct str[]){STR("SLAVEOF"), STR("ACK"), strOf(order)});
 }
 
-static bool supervisorPauseAwaitsReply(const struct peerLink *link) {
-    for (int i = 0; i < link->pending_count; i++)
-        if (link->pending[i].what == REQ_PAUSE) return true;
-    return false;
-}
-
 /* Pauses the replica, or renews that, unless it is the promoted one or follows that one already. */
 static void supervisorPauseOrder(struct supervisor *s, struct instance *replica) {
     const unsigned moved = FLAG_PROMOTED | FLAG_RECONF_SENT | FLAG_RECONF_INPROG | FLAG_RECONF_DONE;
     bool is_promoted = replica->primary->p.failover_state >= FAILOVER_WAIT_PROMOTION; /* or will be */
     if (is_promoted && replica->flags & moved) return;
-    if (!failoverIsReachable(replica) || supervisorPauseAwaitsReply(replica->link)) return;
+    if (!failoverIsReachable(replica) || linkAwaits(replica->link, REQ_PAUSE)) return;
     if (replica->r.acks >= ACKS_PAUSED && !supervisorPauseIsSure(s, replica)) replica->r.acks = ACKS_GO_ON;
     if (replica->r.acks != ACKS_GO_ON && s->now_ms - replica->r.pause_asked_ms < RENEW_MS) return;
     replica->r.pause_asked_ms = s->now_ms;
@@ -88,7 +82,7 @@ void pauseTick(struct supervisor *s, struct instance *primary) {
 void pauseEnd(struct supervisor *s, struct instance *primary) {
     for (int i = 0; i < primary->p.replicas.count; i++) {
         struct instance *replica = primary->p.replicas.items[i];
-        bool paused = replica->r.acks >= ACKS_PAUSED || supervisorPauseAwaitsReply(replica->link);
+        bool paused = replica->r.acks >= ACKS_PAUSED || linkAwaits(replica->link, REQ_PAUSE);
         if (paused && failoverIsReachable(replica)) supervisorPauseSend(s, replica, REQ_OTHER, "RESUME");
         replica->r.acks = ACKS_GO_ON;
     }

@@ -53,6 +53,8 @@ void linkRelease(struct supervisor *s, struct peerLink *link, struct instance *o
 /* Gives a Sentinel that is known for another primary, too, the link that exists for its run id. */
 void linkShare(struct supervisor *s, struct instance *sentinel);
 void linkClose(struct supervisor *s, struct peerLink *link, enum channel ch); /* if it is open */
+/* Returns whether a request of this kind has not been answered yet. */
+bool linkAwaits(const struct peerLink *link, enum peerRequest what);
 /* Sends on the command channel, which must exist. `what` says how to process the reply; REQ_OTHER ignores it.
  * The first word is replaced by the primary's rename, if any. */
 void instanceSend(struct supervisor *s, struct instance *i, enum peerRequest what, int argc,

@@ -228,18 +228,18 @@ struct zsetIterator {
 struct zsetIterator zsetIterate(struct zsetRef z, uint64_t rank);
 struct zsetIterator zsetIterateDown(struct zsetRef z);
 bool zsetNext(struct zsetIterator *it, struct zsetElement *e);
-/* Iterates over all elements, in no order: where each has the pointer to the next one, and they are not in
- * the cache, it reads several at a time by the member index. Like zsetIterate otherwise. */
+/* Iterates over all elements, as zsetIterate does or, unless in_order, in any order: where each has the
+ * pointer to the next one, and they are not in the cache, it reads several at a time by the member index. */
 #define ZSET_READ_AHEAD 8
-struct zsetUnordered {
+struct zsetIteratorOfAll {
     struct zsetIterator ordered; /* unless by_index */
     bool by_index;
     unsigned next;
     struct hashtableIterator index;
     void *ahead[ZSET_READ_AHEAD]; /* nodes that are being fetched, a ring; NULL: the end */
 };
-void zsetIterateUnordered(struct zsetUnordered *it, struct zsetRef z);
-bool zsetNextUnordered(struct zsetUnordered *it, struct zsetElement *e);
+void zsetIterateAll(struct zsetIteratorOfAll *it, struct zsetRef z, bool in_order);
+bool zsetNextOfAll(struct zsetIteratorOfAll *it, struct zsetElement *e);
 
 /* Called before a walk over all of a set that has not been used lately: where each element has the pointer to
  * the next one, cache misses would otherwise come one after the other. */

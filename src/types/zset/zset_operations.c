@@ -70,24 +70,20 @@ static bool zsetOpsSourceFind(const struct zsetSource *s, struct str member, str
  * intersection, of which often little is left, reads large sources faster without. */
 struct sourceIterator {
     const struct zsetSource *source;
-    bool in_order;
-    struct zsetIterator ordered;
-    struct zsetUnordered unordered;
+    struct zsetIteratorOfAll zset;
     struct setIterator set;
 };
 
 static void zsetOpsSourceIterate(struct sourceIterator *it, const struct zsetSource *s, bool in_order) {
     it->source = s;
-    it->in_order = in_order;
-    if (s->kind == SOURCE_ZSET && in_order) it->ordered = zsetIterate(s->zset, 0);
-    if (s->kind == SOURCE_ZSET && !in_order) zsetIterateUnordered(&it->unordered, s->zset);
+    if (s->kind == SOURCE_ZSET) zsetIterateAll(&it->zset, s->zset, in_order);
     if (s->kind == SOURCE_SET) setIterate(&it->set, s->set);
 }
 
 static bool zsetOpsSourceNext(struct sourceIterator *it, struct zsetElement *e) {
     struct setMember m;
     switch (it->source->kind) {
-    case SOURCE_ZSET: return it->in_order ? zsetNext(&it->ordered, e) : zsetNextUnordered(&it->unordered, e);
+    case SOURCE_ZSET: return zsetNextOfAll(&it->zset, e);
     case SOURCE_SET:
         if (!setNext(&it->set, &m)) return false;
         e->member = m.s;

@@ -390,14 +390,14 @@ static void zsetSkiplistWarm(const void *z) {
     if (hashtableSize(&zs->members) <= WARM_MAX) hashtablePrefetchEntries(&zs->members, NODE_GUESS);
 }
 
-static void zsetReadAhead(struct zsetUnordered *it) {
+static void zsetReadAhead(struct zsetIteratorOfAll *it) {
     void **node = &it->ahead[it->next++ % ZSET_READ_AHEAD];
     if (!hashtableNext(&it->index, node)) *node = NULL;
     zsetSkiplistPrefetchNode(*node);
 }
 
-void zsetIterateUnordered(struct zsetUnordered *it, struct zsetRef z) {
-    it->by_index = z.index == &zsetSkiplist && zsetLength(z) > WARM_MAX;
+void zsetIterateAll(struct zsetIteratorOfAll *it, struct zsetRef z, bool in_order) {
+    it->by_index = !in_order && z.index == &zsetSkiplist && zsetLength(z) > WARM_MAX;
     if (!it->by_index) {
         it->ordered = zsetIterate(z, 0);
         return;
@@ -406,7 +406,7 @@ void zsetIterateUnordered(struct zsetUnordered *it, struct zsetRef z) {
     for (it->next = 0; it->next < ZSET_READ_AHEAD;) zsetReadAhead(it);
 }
 
-bool zsetNextUnordered(struct zsetUnordered *it, struct zsetElement *e) {
+bool zsetNextOfAll(struct zsetIteratorOfAll *it, struct zsetElement *e) {
     if (!it->by_index) return zsetNext(&it->ordered, e);
     const zskiplistNode *node = it->ahead[it->next % ZSET_READ_AHEAD];
     if (!node) return false;
