@@ -22,7 +22,6 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
@@ -30,7 +29,7 @@
 #include "client/client_output.h"
 #include "client/reply_gate.h"
 #include "client/write_turn.h"
-#include "command/parallel_read.h"
+#include "command/io_reads.h"
 
 enum { IO_CLIENT_TAKE, IO_CLIENT_GO_ON, IO_CLIENT_RECALL, IO_CLIENT_CLOSE, IO_CLIENT_TRIM }; /* to a thread */
 enum {
@@ -45,29 +44,14 @@ enum {
 }; /* to the main thread */
 enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_REPORT_WHEN_SENT = 1 << 1, GO_ON_HANDSHAKE_DONE = 1 << 2 };
 
-#define READS_AT_ONCE 64 /* clients whose reads run in one phase */
-#define PREFETCH_AHEAD                                                                                       \
-    24 /* requests that are prefetched together, and run before the next look at the phase */
-#define LONG_READS_FIRST 8
-#define FREE_INPUTS_MAX  512 /* kept by a thread */
-#define SPARES_MAX       512
-#define KEPT_AT_REST     (64 * 1024) /* bytes that a sleeping thread may keep without being woken */
+#define FREE_INPUTS_MAX 512 /* kept by a thread */
+#define SPARES_MAX      512
+#define KEPT_AT_REST    (64 * 1024) /* bytes that a sleeping thread may keep without being woken */
 
 struct ioClientStats io_client_stats;
 struct ioClientCounts io_client_counts[IO_THREADS_MAX + 1];
 
 /* ==== The I/O thread ==== */
-
-/* An input that may consist of reads, and its client. */
-struct ioClientRead {
-    struct ioClient *client;
-    struct ioInput *in;
-    enum ioClientReadEnd {
-        IO_CLIENT_READ_REST, /* the main thread gets what is left */
-        IO_CLIENT_READ_DONE,
-        IO_CLIENT_READ_LONG, /* goes on behind the other clients' */
-    } end;
-};
 
 struct ioClientThread {
     struct ioThread *thread;
@@ -79,17 +63,9 @@ struct ioClientThread {
     unsigned freed;             /* blocks and inputs, in this turn */
     struct ioClient *to_write, **to_write_end;
     struct writeTurn turn;
-    /* Inputs that may consist of reads (parallel_read.h), of a client each. They are looked at before the
-     * thread handles another message about a client, and at the end of the turn. */
-    struct ioClientRead reads[READS_AT_ONCE];
-    int read_count;
-    bool reading;
-    /* Inputs of reads that took long the last time, or have taken long already. One runs, for some time, at
-     * the end of each turn, when the others have been answered. */
-    struct ioClientRead *long_reads;
-    int long_count, long_cap;
-    struct parallelReader *reader;
-    struct prefetchBatch prefetch;
+    /* Looked at before the thread handles another message about a client, and at the end of the turn. */
+    struct ioReads reads;
+    bool reading; /* inputs that have run are being finished */
 };
 
 /* Memory that each thread keeps for further use, by thread number, as of the end of its turn. */
@@ -232,39 +208,12 @@ static void ioClientPostInput(struct ioClient *p, struct ioInput *in) {
 
 static void ioClientRunReads(struct ioClientThread *pt);
 
-static void ioClientKeepLong(struct ioClientThread *pt, struct ioClient *p, struct ioInput *in) {
-    if (pt->long_count == pt->long_cap) {
-        pt->long_cap = pt->long_cap ? 2 * pt->long_cap : LONG_READS_FIRST;
-        pt->long_reads = zrealloc(pt->long_reads, (size_t)pt->long_cap * sizeof *pt->long_reads);
-    }
-    pt->long_reads[pt->long_count++] = (struct ioClientRead){.client = p, .in = in};
-}
-
-/* Removes the long read at an index. */
-static struct ioClientRead ioClientTakeLong(struct ioClientThread *pt, int at) {
-    struct ioClientRead taken = pt->long_reads[at];
-    memmove(pt->long_reads + at, pt->long_reads + at + 1,
-            (size_t)(--pt->long_count - at) * sizeof *pt->long_reads);
-    return taken;
-}
-
-static uint16_t ioClientFirstCommand(const struct ioInput *in) {
-    return (uint16_t)(in->requests[0].cmd->id + 1);
-}
-
 /* Keeps an input that begins with a read until other clients' have come. */
 static bool ioClientKeepForReading(struct ioClient *p, struct ioInput *in) {
     struct ioClientThread *pt = ioClientStateOf(p);
-    if (!in->count || !parallelReadIsOne(&in->requests[0]) || !parallelReadsAllowed()) return false;
-    if (__builtin_expect(p->long_command == ioClientFirstCommand(in), 0)) {
-        p->input_with_main = true;
-        ioClientKeepLong(pt, p, in);
-        return true;
-    }
-    if (pt->read_count == READS_AT_ONCE && pt->reading) return false;
-    if (pt->read_count == READS_AT_ONCE) ioClientRunReads(pt);
+    if (pt->reads.count == IO_READS_AT_ONCE && !pt->reading) ioClientRunReads(pt);
+    if (!ioReadsKeep(&pt->reads, p, in)) return false;
     p->input_with_main = true; /* for now: nothing is read on */
-    pt->reads[pt->read_count++] = (struct ioClientRead){.client = p, .in = in};
     return true;
 }
 
@@ -316,159 +265,53 @@ static void ioClientResumeReading(struct ioClient *p) {
 
 /* ---- Reads ---- */
 
-/* Lends the spare blocks to the thread's pool, from which replies take theirs. */
-static void ioClientLendSpares(struct ioClientThread *pt) {
-    replyPoolExchange(&pt->spares, &pt->spare_count);
-}
-
-static void ioClientTakeSparesBack(struct ioClientThread *pt) {
-    replyPoolExchange(&pt->spares, &pt->spare_count);
-    if (pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
-}
-
-static int ioClientEndOfSlice(const struct ioInput *in) {
-    return in->count - in->next > PREFETCH_AHEAD ? in->next + PREFETCH_AHEAD : in->count;
-}
-
-static void ioClientAddToPrefetch(struct ioClientThread *pt, const struct client *c,
-                                  const struct ioInput *in) {
-    for (int i = in->next, end = ioClientEndOfSlice(in); i < end; i++)
-        prefetchAdd(&pt->prefetch, &c->db->keyspace, &in->requests[i]);
-}
-
-static void ioClientPrefetch(struct ioClientThread *pt) {
-    parallelReadPrefetch(pt->reader, &pt->prefetch);
-    prefetchBegin(&pt->prefetch);
-}
-
-/* Runs the requests of an input, of which the first slice is prefetched, up to the first that has to run on
- * the main thread, or until that waits, or until they have taken long. */
-static enum ioClientReadEnd ioClientRunRequests(struct ioClientThread *pt, struct client *c,
-                                                struct ioInput *in) {
-    for (;;) {
-        for (int end = ioClientEndOfSlice(in); in->next < end; in->next++) {
-            enum parallelReadResult result = parallelReadRun(pt->reader, c, &in->requests[in->next]);
-            if (__builtin_expect(result == PARALLEL_READ_RUN, 1)) continue;
-            if (result == PARALLEL_READ_REFUSED) return IO_CLIENT_READ_REST;
-            in->next++;
-            return IO_CLIENT_READ_LONG;
-        }
-        if (in->next == in->count) return IO_CLIENT_READ_DONE;
-        if (readPhaseIsClosed()) return IO_CLIENT_READ_REST;
-        ioClientAddToPrefetch(pt, c, in);
-        ioClientPrefetch(pt);
+static void ioClientFinishRead(struct ioClientThread *pt, const struct ioRead *read) {
+    if (read->output) {
+        ioClientAppendBlocks(read->client, read->output);
+        ioClientWriteLater(read->client);
     }
-}
-
-/* Remembers by which command the client's inputs take long; a short one with the same command forgets it. */
-static void ioClientNoteLong(struct ioClient *p, const struct ioInput *in, bool is_long) {
-    if (is_long)
-        p->long_command = ioClientFirstCommand(in);
-    else if (p->long_command == ioClientFirstCommand(in))
-        p->long_command = 0;
-}
-
-static void ioClientPassOutput(struct ioClientThread *pt, struct ioClient *p) {
-    size_t bytes;
-    struct replyBlock *blocks = parallelReadTakeOutput(pt->reader, p->client, &bytes);
-    if (!bytes) {
-        replyBlocksFree(blocks);
-        return;
-    }
-    p->given += bytes;
-    io_client_counts[p->thread_number].writes++;
-    ioClientAppendBlocks(p, blocks);
-    ioClientWriteLater(p);
-}
-
-static enum ioClientReadEnd ioClientRunInput(struct ioClientThread *pt, struct ioClient *p,
-                                             struct ioInput *in) {
-    struct client *c = p->client;
-    if (!c || p->recall_requested || !parallelReadFits(c)) return IO_CLIENT_READ_REST;
-    bool begins = !in->next;
-    c->out.head = c->out.tail = replyBlockNew(REPLY_BLOCK_ROOM);
-    c->out.mem = sizeof *c->out.head + c->out.head->cap;
-    if (in->read) parallelReadNoteInput(pt->reader, c, in->read);
-    if (begins) io_client_counts[p->thread_number].reads++;
-    enum ioClientReadEnd end = ioClientRunRequests(pt, c, in);
-    ioClientPassOutput(pt, p);
-    if (end == IO_CLIENT_READ_LONG || (p->long_command && begins))
-        ioClientNoteLong(p, in, end == IO_CLIENT_READ_LONG);
-    /* The main thread gets what is left, of which no bytes are to be counted. */
-    in->read = 0;
-    in->short_request.argc = 0;
-    if (in->next < in->count) return end;
-    if (in->error || in->over_limit) return IO_CLIENT_READ_REST;
-    p->partial_bytes = ioClientClampCount(in->partial_bytes);
-    p->kept = ioClientClampCount(in->kept);
-    parallelReadNoteWhole(pt->reader);
-    return IO_CLIENT_READ_DONE;
-}
-
-/* Runs inputs from batch[0] on that are prefetched together. Returns how many. */
-static int ioClientRunSome(struct ioClientThread *pt, struct ioClientRead *batch, int count) {
-    int some = 0;
-    for (; some < count && pt->prefetch.count < PREFETCH_AHEAD; some++)
-        if (batch[some].client->client) ioClientAddToPrefetch(pt, batch[some].client->client, batch[some].in);
-    ioClientPrefetch(pt);
-    for (int i = 0; i < some; i++) batch[i].end = ioClientRunInput(pt, batch[i].client, batch[i].in);
-    return some;
-}
-
-static void ioClientAfterRead(struct ioClientThread *pt, const struct ioClientRead *read) {
-    if (read->end == IO_CLIENT_READ_DONE) {
+    if (read->end == IO_READ_DONE) {
         ioClientRecycleInput(pt, read->in);
         ioClientResumeReading(read->client);
-    } else if (read->end == IO_CLIENT_READ_LONG) {
-        ioClientKeepLong(pt, read->client, read->in);
-    } else {
+    } else if (read->end == IO_READ_REST) {
         ioClientPostInput(read->client, read->in);
     }
 }
 
-/* Runs some inputs, as far as the main thread lets it. */
-static void ioClientRunBatch(struct ioClientThread *pt, struct ioClientRead *batch, int count) {
-    int run = 0;
-    bool reads = parallelReadBegin(pt->reader);
-    ioClientLendSpares(pt);
-    for (; run < count && reads; reads = parallelReadGoOn(pt->reader))
-        run += ioClientRunSome(pt, batch + run, count - run);
-    if (reads) parallelReadEnd(pt->reader);
-    ioClientTakeSparesBack(pt);
+/* Runs inputs as far as the main thread lets it. Replies take their blocks from the thread's spares. */
+static void ioClientRunBatch(struct ioClientThread *pt, struct ioRead *batch, int count) {
+    replyPoolExchange(&pt->spares, &pt->spare_count);
+    ioReadsRun(&pt->reads, batch, count);
+    replyPoolExchange(&pt->spares, &pt->spare_count);
+    if (pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
     pt->reading = true;
-    for (int i = 0; i < count; i++) ioClientAfterRead(pt, &batch[i]);
+    for (int i = 0; i < count; i++) ioClientFinishRead(pt, &batch[i]);
     pt->reading = false;
 }
 
 /* Runs the reads that have come, and gives the main thread what is left. Clients whose input has run may have
  * more, which then waits for the next call. */
 static void ioClientRunReads(struct ioClientThread *pt) {
-    struct ioClientRead batch[READS_AT_ONCE];
-    int count = pt->read_count;
-    memcpy(batch, pt->reads, (size_t)count * sizeof *batch);
-    pt->read_count = 0;
-    ioClientRunBatch(pt, batch, count);
+    struct ioRead batch[IO_READS_AT_ONCE];
+    ioClientRunBatch(pt, batch, ioReadsTake(&pt->reads, batch));
 }
 
 static void ioClientRunAllReads(struct ioClientThread *pt) {
-    while (pt->read_count) ioClientRunReads(pt);
+    while (pt->reads.count) ioClientRunReads(pt);
 }
 
 static void ioClientRunLongRead(struct ioThread *t) {
     struct ioClientThread *pt = ioThreadState(t);
-    struct ioClientRead first = ioClientTakeLong(pt, 0);
+    struct ioRead first = ioReadsTakeLong(&pt->reads, NULL);
     ioClientRunBatch(pt, &first, 1);
     ioClientWriteAll(pt);
 }
 
 /* Leaves the main thread all that the client has sent, before the connection is returned or closed. */
-static void ioClientGiveUpReads(struct ioClientThread *pt, const struct ioClient *p) {
+static void ioClientGiveUpReads(struct ioClientThread *pt, struct ioClient *p) {
     ioClientRunAllReads(pt);
-    for (int i = pt->long_count - 1; i >= 0; i--) {
-        if (pt->long_reads[i].client != p) continue;
-        struct ioClientRead read = ioClientTakeLong(pt, i);
-        ioClientPostInput(read.client, read.in);
-    }
+    struct ioRead read = ioReadsTakeLong(&pt->reads, p);
+    if (read.in) ioClientPostInput(p, read.in);
 }
 
 /* ---- Messages ---- */
@@ -569,15 +412,14 @@ static void ioClientHandleInThread(struct ioThread *t, const struct ioMessage *m
 static void *ioClientThreadCreate(struct ioThread *t) {
     struct ioClientThread *pt = zcalloc(1, sizeof *pt);
     pt->thread = t;
-    pt->reader = parallelReaderNew();
+    ioReadsInit(&pt->reads);
     pt->to_write_end = &pt->to_write;
     return pt;
 }
 
 static void ioClientThreadDestroy(void *state) {
     struct ioClientThread *pt = state;
-    parallelReaderFree(pt->reader);
-    zfree(pt->long_reads);
+    ioReadsFree(&pt->reads);
     zfree(pt);
 }
 
@@ -598,13 +440,13 @@ static bool ioClientThreadTurn(struct ioThread *t) {
     pt->freed = 0;
     if (pt->foreign) ioThreadPost(t, (struct ioMessage){.what = IO_CLIENT_BLOCKS, .a = pt->foreign});
     pt->foreign = NULL;
-    return pt->long_count > 0;
+    return pt->reads.long_count > 0;
 }
 
 static void ioClientThreadEnd(struct ioThread *t) {
     struct ioClientThread *pt = ioThreadState(t);
     while (ioClientThreadTurn(t)) {
-        struct ioClientRead read = ioClientTakeLong(pt, 0);
+        struct ioRead read = ioReadsTakeLong(&pt->reads, NULL);
         ioClientPostInput(read.client, read.in);
     }
     ioClientFreeInputs(pt, pt->free_input_count);

@@ -197,7 +197,7 @@ bool parallelReadsAllowed(void) {
     return atomic_load_explicit(&allowed, memory_order_relaxed);
 }
 
-static bool parallelReadEnter(struct parallelReader *pr) {
+bool parallelReadBegin(struct parallelReader *pr) {
     if (__builtin_expect(always, 0)) pr->patience_ticks = LONG_PATIENCE_US * ticks_per_us;
     if (!readPhaseEnter(&pr->phase, pr->patience_ticks)) {
         atomic_fetch_add_explicit(&pr->phase.refused, 1, memory_order_relaxed);
@@ -211,10 +211,6 @@ static bool parallelReadEnter(struct parallelReader *pr) {
     return true;
 }
 
-bool parallelReadBegin(struct parallelReader *pr) {
-    return parallelReadEnter(pr);
-}
-
 void parallelReadEnd(struct parallelReader *pr) {
     pr->counts.hits += read_context.hits;
     pr->counts.misses += read_context.misses;
@@ -225,7 +221,7 @@ void parallelReadEnd(struct parallelReader *pr) {
 bool parallelReadGoOn(struct parallelReader *pr) {
     if (__builtin_expect(!readPhaseIsClosed(), 1)) return true;
     parallelReadEnd(pr);
-    return parallelReadEnter(pr);
+    return parallelReadBegin(pr);
 }
 
 /* A client with stashed input has requests that come first. Between turns nobody takes part in one, all
