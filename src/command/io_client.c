@@ -208,7 +208,7 @@ static void ioClientPostInput(struct ioClient *p, struct ioInput *in) {
 
 static void ioClientRunReads(struct ioClientThread *pt);
 
-/* Keeps an input that begins with a read until other clients' have come. */
+/* Keeps an input that consists of reads until other clients' have come. */
 static bool ioClientKeepForReading(struct ioClient *p, struct ioInput *in) {
     struct ioClientThread *pt = ioClientStateOf(p);
     if (pt->reads.count == IO_READS_AT_ONCE && !pt->reading) ioClientRunReads(pt);

@@ -38,8 +38,14 @@ static void ioReadsKeepLong(struct ioReads *rs, struct ioClient *p, struct ioInp
     rs->long_reads[rs->long_count++] = (struct ioRead){.client = p, .in = in};
 }
 
+static bool ioReadsAreAll(const struct ioInput *in) {
+    for (int i = 0; i < in->count; i++)
+        if (!parallelReadIsOne(&in->requests[i])) return false;
+    return in->count > 0;
+}
+
 bool ioReadsKeep(struct ioReads *rs, struct ioClient *p, struct ioInput *in) {
-    if (!in->count || !parallelReadIsOne(&in->requests[0]) || !parallelReadsAllowed()) return false;
+    if (!parallelReadsAllowed() || !ioReadsAreAll(in)) return false;
     if (__builtin_expect(p->long_command == ioReadsFirstCommand(in), 0)) {
         ioReadsKeepLong(rs, p, in);
         return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_reads.h - the inputs of an I/O thread's clients that it runs itself, because they begin with a read.
+/* io_reads.h - the inputs of an I/O thread's clients that it runs itself, because they consist of reads.
  *
  *     ioReadsKeep ─┬─▶ short, up to IO_READS_AT_ONCE ─▶ ioReadsTake ──────┬─▶ ioReadsRun ─▶ output, and an end:
  *                  └─▶ long ──────────────────────────▶ ioReadsTakeLong ──┘     DONE  all has run
@@ -9,6 +9,9 @@
  * Short ones of many clients run together, in one phase (parallel_read.h) and prefetched together. An input
  * is long if requests of it have taken PARALLEL_READ_LONG_US, or if it begins with the command by which the
  * client's last long one began. Long ones run one at a time, when the others have been answered.
+ *
+ * An input with anything else in it goes to the main thread as it came: its reads in front of that would be
+ * sent apart, and a call of the kernel costs more than they do.
  *
  * A client has one input at most (io_client.h), so it is here once at most. */
 #pragma once
@@ -50,7 +53,7 @@ struct ioReads {
 void ioReadsInit(struct ioReads *rs);
 void ioReadsFree(struct ioReads *rs);
 
-/* False: the input does not begin with a read that may run in the thread now, or there is no place for it. */
+/* False: the input does not consist of reads, none may run in the thread now, or there is no place for it. */
 bool ioReadsKeep(struct ioReads *rs, struct ioClient *p, struct ioInput *in);
 /* Removes the short ones, in order of arrival. Returns how many. */
 int ioReadsTake(struct ioReads *rs, struct ioRead batch[IO_READS_AT_ONCE]);

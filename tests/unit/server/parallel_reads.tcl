@@ -210,6 +210,20 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         $c close
     }
 
+    test {a pipeline with a write in it goes to the main thread as it came, and is answered at once} {
+        lassign [offloaded_client] c
+        wait_for_condition 20 5 {[in_threads { $c get a; $c read }] == 1} else { fail "no thread reads" }
+        set answered [s io_threaded_writes_processed]
+        on_main_thread {
+            for {set i 0} {$i < 50} {incr i} {
+                $c write [string repeat [request get a] 5][request set other $i][request get other]
+                assert_equal [list 1 1 1 1 1 OK $i] [lmap n {1 2 3 4 5 6 7} { $c read }]
+            }
+        }
+        assert_range [expr {[s io_threaded_writes_processed] - $answered}] 50 60
+        $c close
+    }
+
     test {what a thread cannot finish goes to the main thread: errors, expired keys, large strings} {
         foreach {words expected} {{get hash} "WRONGTYPE*" {getrange a x y} "ERR value is not an integer*"} {
             on_main_thread { assert_error $expected { r {*}$words } }
@@ -255,9 +269,10 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         assert_range [s total_net_input_bytes] $bytes [expr {$bytes + 1000}]
         assert_range [s total_net_output_bytes] [expr {300 * (7 + 5 + 7)}] 100000
         assert_match "* tot-net-in=$bytes *tot-cmds=900*" [r client list]
-        set more "[request get a][request set other value][request get a]"
+        # The main thread gets the second one, and what is behind it.
+        set more "[request get a][request get big][request get a]"
         $c write $more
-        assert_equal {1 OK 1} [list [$c read] [$c read] [$c read]]
+        assert_equal [list 1 [string repeat x 100000] 1] [list [$c read] [$c read] [$c read]]
         assert_match "* tot-net-in=[expr {$bytes + [string length $more]}] *tot-cmds=903*" [r client list]
         $c close
     }
