@@ -146,7 +146,6 @@ static enum ioReadEnd ioReadsRunInput(struct ioReads *rs, struct ioRead *read) {
     if (in->error || in->over_limit) return IO_READ_REST;
     p->partial_bytes = ioClientClampCount(in->partial_bytes);
     p->kept = ioClientClampCount(in->kept);
-    parallelReadNoteWhole(rs->reader);
     return IO_READ_DONE;
 }
 

@@ -11,11 +11,8 @@ static void parallelPolicyRest(struct parallelPolicy *p) {
 
 bool parallelPolicyReview(struct parallelPolicy *p, struct parallelLoad load) {
     if (p->rest) return --p->rest == 0;
-    bool waits = load.wait_us > PARALLEL_POLICY_LEAST_US &&
-                 (double)load.wait_us > PARALLEL_POLICY_SAVED_US * (double)load.reads;
-    bool few = load.inputs > PARALLEL_POLICY_LEAST &&
-               (double)load.whole < PARALLEL_POLICY_SHARE * (double)load.inputs;
-    bool dear = waits || few;
+    bool dear = load.wait_us > PARALLEL_POLICY_LEAST_US &&
+                (double)load.wait_us > PARALLEL_POLICY_SAVED_US * (double)load.reads;
     p->too_dear = dear ? p->too_dear + 1 : 0;
     if (!dear && load.reads && ++p->good >= PARALLEL_POLICY_REST_MAX) p->last_rest = 0;
     if (p->too_dear >= PARALLEL_POLICY_REVIEWS) parallelPolicyRest(p);

@@ -3,14 +3,11 @@
  *
  * A read that a thread runs saves the main thread the hand-over, in and out. What it costs the main thread is
  * the time for which it waits until threads have left the read phase. With few writes it hardly ever waits;
- * with many, and long reads, the waiting may take more than it saves.
+ * with many, and long reads, the waiting may take more than it saves. Then reads are handed over for a while,
+ * longer each time that a new attempt is no better.
  *
- * It is saved only for an input (what one read of a socket brought, a pipeline for one) that has nothing but
- * reads. One write in it, and the input goes to the main thread as well. Where most inputs do, each batch of
- * the main thread ends a phase, and the threads' turns get smaller: then all threads together need more
- * time than with hand-over.
- *
- * In both cases reads are handed over for a while, longer each time that a new attempt is no better. */
+ * How many of the requests are writes does not matter by itself: an input that has one is handed over as it
+ * came (io_reads.h), which costs what it costs without parallel reads. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,8 +15,6 @@
 
 #define PARALLEL_POLICY_SAVED_US 0.1 /* of the main thread for each read: the least that was measured */
 #define PARALLEL_POLICY_LEAST_US 500 /* waiting in one review below which nothing changes */
-#define PARALLEL_POLICY_SHARE    0.4 /* of all inputs that threads have to run, or hand-over costs less */
-#define PARALLEL_POLICY_LEAST    200 /* inputs in one review below which nothing changes */
 #define PARALLEL_POLICY_REVIEWS  3   /* reviews in a row that have to agree */
 #define PARALLEL_POLICY_REST     20  /* reviews without reads in threads; doubled each time */
 #define PARALLEL_POLICY_REST_MAX 640
@@ -28,8 +23,6 @@
 struct parallelLoad {
     uint64_t reads;   /* that threads have run */
     uint64_t wait_us; /* for which the main thread waited for them */
-    uint64_t inputs;  /* that came from clients */
-    uint64_t whole;   /* of which threads have run all */
 };
 /* The results of previous reviews. Zero-initialized: none. */
 struct parallelPolicy {

@@ -51,14 +51,13 @@ struct parallelReader {
     uint64_t input_ticks;      /* that the requests of the client's input have taken */
     uint64_t run, handed_over; /* requests, since the thread started */
     uint64_t took_long;        /* inputs, or pieces of one */
-    uint64_t whole;            /* inputs */
     uint64_t patience_ticks;
     struct parallelReader *next;
 };
 
 static struct parallelReader *readers; /* the main thread's list */
 /* The counts of threads that have ended. */
-static uint64_t ended_run, ended_handed_over, ended_took_long, ended_whole;
+static uint64_t ended_run, ended_handed_over, ended_took_long;
 /* Held by a thread that changes the server's statistics in a phase. */
 static pthread_mutex_t statistics = PTHREAD_MUTEX_INITIALIZER;
 
@@ -140,21 +139,19 @@ void parallelReaderFree(struct parallelReader *pr) {
     ended_run += pr->run;
     ended_handed_over += pr->handed_over;
     ended_took_long += pr->took_long;
-    ended_whole += pr->whole;
     readPhaseUnregister(&pr->phase);
     zfree(pr);
 }
 
 /* Adds up what threads have counted since they started. */
 static struct parallelTotals {
-    uint64_t run, handed_over, took_long, whole, phases, refused;
+    uint64_t run, handed_over, took_long, phases, refused;
 } parallelReadTotals(void) {
-    struct parallelTotals t = {ended_run, ended_handed_over, ended_took_long, ended_whole, 0, 0};
+    struct parallelTotals t = {ended_run, ended_handed_over, ended_took_long, 0, 0};
     for (const struct parallelReader *pr = readers; pr; pr = pr->next) {
         t.run += pr->run;
         t.handed_over += pr->handed_over;
         t.took_long += pr->took_long;
-        t.whole += pr->whole;
         t.phases += pr->phase.phases;
         t.refused += pr->phase.refused;
     }
@@ -182,11 +179,10 @@ static bool parallelReadsChanged(const char **error) {
 void parallelReadsReview(void) {
     static struct parallelLoad before;
     struct parallelTotals t = parallelReadTotals();
-    struct parallelLoad now = {t.run, parallelReadWaitUs(), clientstats.reads, t.whole};
+    struct parallelLoad now = {t.run, parallelReadWaitUs()};
     /* After CONFIG RESETSTAT the totals are smaller. */
-    struct parallelLoad load = {
-        parallelReadGrowth(now.reads, before.reads), parallelReadGrowth(now.wait_us, before.wait_us),
-        parallelReadGrowth(now.inputs, before.inputs), parallelReadGrowth(now.whole, before.whole)};
+    struct parallelLoad load = {parallelReadGrowth(now.reads, before.reads),
+                                parallelReadGrowth(now.wait_us, before.wait_us)};
     before = now;
     worth_it = parallelPolicyReview(&policy, load);
 }
@@ -238,10 +234,6 @@ void parallelReadNoteInput(struct parallelReader *pr, struct client *c, size_t b
     pr->counts.net_in += bytes;
     pr->counts.reads++;
     if (bytes > pr->counts.max_input) pr->counts.max_input = bytes;
-}
-
-void parallelReadNoteWhole(struct parallelReader *pr) {
-    pr->whole++;
 }
 
 void parallelReadPrefetch(struct parallelReader *pr, struct prefetchBatch *b) {
@@ -339,9 +331,9 @@ static sds parallelReadInfo(sds s) {
 }
 
 static void parallelReadResetStats(void) {
-    ended_run = ended_handed_over = ended_took_long = ended_whole = 0;
+    ended_run = ended_handed_over = ended_took_long = 0;
     for (struct parallelReader *pr = readers; pr; pr = pr->next) {
-        pr->run = pr->handed_over = pr->took_long = pr->whole = pr->phase.phases = 0;
+        pr->run = pr->handed_over = pr->took_long = pr->phase.phases = 0;
         pr->phase.refused = 0;
     }
     read_phase_stats = (struct readPhaseStats){0};

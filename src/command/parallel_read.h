@@ -62,8 +62,6 @@ bool parallelReadGoOn(struct parallelReader *pr);
 bool parallelReadFits(const struct client *c);
 /* Counts bytes that came from the client in one read. */
 void parallelReadNoteInput(struct parallelReader *pr, struct client *c, size_t bytes);
-/* Counts an input of which all requests have run. */
-void parallelReadNoteWhole(struct parallelReader *pr);
 /* Fetches what the requests in the batch will read (prefetch.h). */
 void parallelReadPrefetch(struct parallelReader *pr, struct prefetchBatch *b);
 enum parallelReadResult {
