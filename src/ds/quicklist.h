@@ -119,6 +119,7 @@ struct qlNodeView {
     struct str bytes; /* a listpack or, when plain, an element; LZF of it when compressed */
     size_t length;    /* uncompressed length */
     bool plain, compressed;
+    bool elsewhere; /* quicklist_save.h */
 };
 void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, const struct qlNodeView *n),
                    void *priv);

@@ -17,6 +17,8 @@
  * its images go in front of its successor's. So the frontier finds the old contents in their order: the
  * images in front of each node, and then the node itself unless it is marked.
  *
+ * The contents of an image may be stored elsewhere (struct qlImage).
+ *
  * Marks: when no save lasts and `watched` is not set, all nodes have the mark of the list, and the next save
  * changes that one to 0 or 1. A save that ends early leaves nodes with other marks and the list watched;
  * no mark is higher than that of the list then, and the next save takes the next higher one. When there is
@@ -34,6 +36,12 @@
 
 struct qlSave *(*ql_save_of)(const struct quicklist *ql);
 
+/* An image in a chain. */
+struct qlImage {
+    struct qlNode node; /* with `prev` set, it is stored elsewhere, and that is the token */
+    size_t stored;      /* how many bytes are */
+};
+
 /* A chain of images is circular and known by its last one, or NULL. */
 struct qlSave {
     struct quicklist *ql;
@@ -41,7 +49,9 @@ struct qlSave {
     struct qlNode *ready; /* images to be read before anything else */
     uint32_t left;        /* nodes of the beginning that have not been read */
     uint8_t mark_before;
-    size_t kept_bytes; /* of all images */
+    size_t kept_bytes; /* of all images, in memory */
+    qlSaveStoreFn *store;
+    void *store_priv;
     struct rax kept;   /* node, or NULL for the end -> its chain */
 };
 
@@ -70,25 +80,51 @@ static void qlSaveKeepChain(struct qlSave *s, struct qlNode *n, struct qlNode *c
     if (chain) raxInsert(&s->kept, qlSaveKey(&n), chain, NULL);
 }
 
+static void qlSaveFreeImage(struct qlNode *n) {
+    zfree(n->prev);
+    zfree(n->data);
+    zfree(n);
+}
+
 static void qlSaveFreeChain(void *chain) {
     if (!chain) return;
     struct qlNode *last = chain, *next = last->next;
     last->next = NULL;
     for (struct qlNode *n = next; n; n = next) {
         next = n->next;
-        qlNodeFree(n);
+        qlSaveFreeImage(n);
     }
 }
 
 /* ---- Before changes ---- */
 
-static void qlSaveKeepImage(struct qlSave *s, struct qlNode *n, unsigned char *data) {
-    struct qlNode *image = zmalloc(sizeof *image);
-    *image = *n;
-    image->data = data;
-    image->next = image;
-    s->kept_bytes += qlNodeDataSize(image);
-    qlSaveKeepChain(s, n, qlSaveJoin(qlSaveTakeChain(s, n), image));
+/* `owned`: data is the image's from now on. */
+static void qlSaveKeepImage(struct qlSave *s, struct qlNode *n, bool owned) {
+    struct qlImage *image = zmalloc(sizeof *image);
+    struct str bytes = qlNodeViewOf(n).bytes;
+    size_t size = qlNodeDataSize(n);
+    *image = (struct qlImage){.node = *n, .stored = bytes.len};
+    image->node.prev = s->store ? s->store(s->store_priv, bytes) : NULL;
+    image->node.next = &image->node;
+    if (image->node.prev) {
+        image->node.data = NULL;
+        if (owned) zfree(n->data);
+    } else {
+        if (!owned) image->node.data = memcpy(zmalloc(size), n->data, size);
+        s->kept_bytes += size;
+    }
+    qlSaveKeepChain(s, n, qlSaveJoin(qlSaveTakeChain(s, n), &image->node));
+}
+
+/* Returns the view of an image, or of a node of the list. */
+static struct qlNodeView qlSaveView(const struct qlNode *n, bool is_image) {
+    const struct qlImage *image = (const struct qlImage *)n;
+    if (!is_image || !n->prev) return qlNodeViewOf(n);
+    return (struct qlNodeView){.bytes = strN((const char *)n->prev, image->stored),
+                               .length = n->bytes,
+                               .plain = n->plain,
+                               .compressed = n->compressed,
+                               .elsewhere = true};
 }
 
 /* Marks the node. Returns the save that needs the contents it had, or NULL. */
@@ -101,13 +137,12 @@ static struct qlSave *qlSaveMark(const struct quicklist *ql, struct qlNode *n) {
 void qlSaveNode(const struct quicklist *ql, struct qlNode *n) {
     struct qlSave *s = qlSaveMark(ql, n);
     if (!s) return;
-    size_t size = qlNodeDataSize(n);
-    qlSaveKeepImage(s, n, memcpy(zmalloc(size), n->data, size));
+    qlSaveKeepImage(s, n, false);
 }
 
 bool qlSaveTakeData(const struct quicklist *ql, struct qlNode *n) {
     struct qlSave *s = qlSaveMark(ql, n);
-    if (s) qlSaveKeepImage(s, n, n->data);
+    if (s) qlSaveKeepImage(s, n, true);
     return s != NULL;
 }
 
@@ -127,10 +162,10 @@ static void qlSaveMarkAll(struct quicklist *ql, uint8_t mark) {
     for (struct qlNode *n = ql->head; n; n = n->next) n->mark = mark;
 }
 
-struct qlSave *qlSaveBegin(struct quicklist *ql) {
+struct qlSave *qlSaveBegin(struct quicklist *ql, qlSaveStoreFn *store, void *priv) {
     struct qlSave *s = zmalloc(sizeof *s);
     if (ql->watched && ql->mark == MARK_MAX) qlSaveMarkAll(ql, 0);
-    *s = (struct qlSave){.ql = ql, .at = ql->head, .left = ql->nodes, .mark_before = ql->mark};
+    *s = (struct qlSave){.ql = ql, .at = ql->head, .left = ql->nodes, .mark_before = ql->mark, .store = store, .store_priv = priv};
     raxInit(&s->kept);
     ql->mark = ql->watched ? (ql->mark + 1) & MARK_MAX : ql->mark == 0;
     ql->watched = true;
@@ -143,7 +178,7 @@ enum qlSaveStep qlSaveCurrent(struct qlSave *s, struct qlNodeView *view) {
         struct qlNode *n = s->ready ? s->ready->next : s->at;
         debugAssert(n);
         if (s->ready || n->mark != s->ql->mark) {
-            *view = qlNodeViewOf(n);
+            *view = qlSaveView(n, s->ready != NULL);
             return QL_SAVE_NODE;
         }
         if (skips == SKIPS_MAX) return QL_SAVE_SKIPPED;
@@ -163,8 +198,8 @@ void qlSaveAdvance(struct qlSave *s) {
     struct qlNode *n = s->ready->next;
     s->ready->next = n->next;
     if (n == s->ready) s->ready = NULL;
-    s->kept_bytes -= qlNodeDataSize(n);
-    qlNodeFree(n);
+    if (!n->prev) s->kept_bytes -= qlNodeDataSize(n);
+    qlSaveFreeImage(n);
 }
 
 void qlSaveEnd(struct qlSave *s) {

@@ -110,7 +110,7 @@ static void quicklistTestOpSaveBegin(void) {
         old[old_len] = strN(p, len);
     }
     old_at = 0;
-    save = qlSaveBegin(ql);
+    save = qlSaveBegin(ql, NULL, NULL);
     saved = ql;
     for (const struct qlNode *n = ql->head; n; n = n->next) assert_true(n->mark != ql->mark);
 }
@@ -553,7 +553,7 @@ static void quicklistTestEarlyEnds(void **state) {
         uint64_t expected = first, stop = end, ends_at = round % 90 == 89 ? UINT64_MAX : randomBelow(2000);
         struct qlNodeView n;
         uint8_t mark = l->mark;
-        save = qlSaveBegin(saved = l);
+        save = qlSaveBegin(saved = l, NULL, NULL);
         marked_anew += mark > 100 && l->mark == 1;
         while (ends_at-- && qlSaveCurrent(save, &n) == QL_SAVE_NODE) {
             unsigned char *p = lpFirst((unsigned char *)n.bytes.ptr);
@@ -579,7 +579,7 @@ static void quicklistTestConversionIsSaved(void **state) {
     struct quicklist *l = qlNew(-2, 0);
     struct qlNodeView n;
     qlPush(l, STR("old"), QL_TAIL);
-    save = qlSaveBegin(saved = l);
+    save = qlSaveBegin(saved = l, NULL, NULL);
     unsigned char *lp = lpDeleteRange(qlToListpack(l, qlLimitsOf(-2)), 0, 1);
     assert_int_equal(qlSaveCurrent(save, &n), QL_SAVE_NODE);
     assert_true(lpEqual(lpFirst((unsigned char *)n.bytes.ptr), STR("old")));

@@ -282,6 +282,7 @@ static const char *const debug_fields[] = {
     "forkless_queue_length_target",
     "forkless_dbentries_queued",
     "forkless_dbentries_processed",
+    "forkless_spilled_bytes",
     "repl_throttle_more_events",
     "repl_throttle_less_events",
     "repl_throttle_current_clients",

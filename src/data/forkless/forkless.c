@@ -34,6 +34,8 @@
 #define PARTS_SHARE    20                /* a large value gets 1/20 of the time */
 #define CHECK_US       10000             /* between two looks at forkless-buffer-limit */
 #define MOST_PARTS     (4 * 1024 * 1024) /* bytes in the queue above which large values wait */
+#define SPILL_SHARE    64                /* 1/64 of the used memory may wait in memory, and 1/64 in large values */
+#define LEAST_SPILL    (4 * 1024 * 1024) /* or as many bytes as this */
 #define DELAY_PIECE_US 10000
 #define AHEAD          12 /* objects that the thread has claimed and fetched before their turn */
 #define FETCH_VALUE    6  /* when an object's container is fetched, in objects before its turn */
@@ -55,7 +57,9 @@ static struct {
     struct evictClock clock;
     sds head;
     struct itemQueue *queue;
-    uint64_t keys, peak_bytes;
+    uint64_t keys, peak_bytes, spilled_bytes;
+    uint64_t spill_above;
+    bool spill_failed;
     int64_t started_us;
     _Atomic(int64_t) delay_us; /* rdb-key-save-delay */
     _Atomic(uint64_t) keys_written, written;
@@ -187,11 +191,26 @@ static void forklessDelay(uint64_t keys) {
     }
 }
 
+static void forklessWriteSpilled(struct forklessOutput *out, const struct queueItem *item) {
+    uint64_t at = item->spilled.offset, end = at + item->spilled.bytes;
+    int error;
+    while (at < end && !out->to->error) {
+        size_t wanted = end - at < RIO_BUFFER ? (size_t)(end - at) : RIO_BUFFER;
+        size_t got = itemQueueReadSpilled(snapshot.queue, at, rioRoom(out->to, wanted), wanted, &error);
+        rioWrote(out->to, got);
+        at += got;
+        if (!got && !out->to->error) out->to->error = error;
+    }
+}
+
 static void forklessWriteItem(struct forklessOutput *out, struct queueItem *item) {
     uint64_t before = out->count;
-    if (item->bytes) {
+    if (item->bytes || item->spilled.bytes) {
         forklessSelect(out, item->dbid);
-        rioWriteStr(out->to, sdsview(item->bytes));
+        if (item->bytes)
+            rioWriteStr(out->to, sdsview(item->bytes));
+        else
+            forklessWriteSpilled(out, item);
         out->count += item->bytes_keys;
     } else if (item->entries) {
         forklessWriteEntries(out, item);
@@ -269,6 +288,14 @@ static uint64_t forklessCountKeys(void) {
     return n;
 }
 
+/* Returns how many bytes of old values may wait in memory; others go to a file. */
+static uint64_t forklessSpillAbove(void) {
+    if (forkless_spill_above) return (uint64_t)forkless_spill_above;
+    uint64_t quarter = (uint64_t)forkless_buffer_limit / 4, share = zmallocUsedMemory() / SPILL_SHARE;
+    if (share < LEAST_SPILL) share = LEAST_SPILL;
+    return quarter && quarter < share ? quarter : share;
+}
+
 static void forklessPrepare(void) {
     struct rioWriter w;
     snapshot.head = sdsempty();
@@ -291,7 +318,10 @@ static void forklessPrepare(void) {
     snapshot.ended = false;
     atomic_store(&snapshot.failed, 0);
     snapshot.checked_us = snapshot.slice_end_us = 0;
-    snapshot.peak_bytes = 0;
+    snapshot.peak_bytes = snapshot.spilled_bytes = 0;
+    snapshot.spill_failed = false;
+    snapshot.spill_above = forklessSpillAbove();
+    itemQueueSpillAbove(snapshot.queue, snapshot.spill_above);
     snapshot.delay_us = rdb_key_save_delay_us;
     atomic_store(&snapshot.written, 0);
     snapshot.started_us = monotonicUs();
@@ -344,12 +374,24 @@ static void forklessFail(int error) {
     childStop();
 }
 
-/* Fails rather than letting clients' writes fill the memory when the disk or the replica cannot keep up. Adds
- * up over all registered values, so it is not done in each turn. */
+static void forklessCheckSpill(void) {
+    const struct spillFile *spill = itemQueueSpillFile(snapshot.queue);
+    if (snapshot.plan.kind == CHILD_PROBE) return;
+    if (!snapshot.spilled_bytes && spillFileTaken(spill)) forklessLogSpill();
+    snapshot.spilled_bytes = spillFileTaken(spill);
+    if (!spillFileError(spill) || snapshot.spill_failed) return;
+    snapshot.spill_failed = true;
+    forklessLogSpillError(spillFileError(spill));
+}
+
+/* Fails rather than letting clients' writes fill the memory when neither the disk (or the replica) nor the
+ * temporary file can keep up. Adds up over all registered values, so it is not done in each turn. */
 static void forklessCheckLimit(void) {
     int64_t now_us = monotonicUs();
     if (now_us - snapshot.checked_us < CHECK_US) return;
     snapshot.checked_us = now_us;
+    largeValuesSpill(snapshot.spill_above);
+    forklessCheckSpill();
     uint64_t bytes = forklessWaitingBytes();
     if (bytes > snapshot.peak_bytes) snapshot.peak_bytes = bytes;
     if (forkless_buffer_limit && bytes > (uint64_t)forkless_buffer_limit) forklessFail(ENOBUFS);
@@ -387,6 +429,7 @@ static void forklessGive(void) {
     if (left) return;
     keyspaceWalksFlush();
     if (!itemQueueIsIdle(snapshot.queue)) return; /* a value that the thread finds large comes back */
+    itemQueueGiveSpilledKeys(snapshot.queue);
     itemQueueEnd(snapshot.queue);
     snapshot.ended = true;
 }
@@ -421,6 +464,7 @@ void forklessGetStats(struct forklessStats *s) {
                                 .seconds_left = -1,
                                 .item_ms = -1,
                                 .peak_bytes = snapshot.peak_bytes,
+                                .spilled_bytes = snapshot.spilled_bytes,
                                 .written = snapshot.written,
                                 .keys_processed = done};
     if (!running) return;

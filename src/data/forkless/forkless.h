@@ -60,6 +60,7 @@ struct forklessStats {
     uint64_t keys_queued; /* keys given to the thread, and keys that it has written */
     uint64_t keys_processed;
     uint64_t bytes;      /* of old values and parts that the thread has not written yet */
+    uint64_t spilled_bytes; /* that have gone to a temporary file in this snapshot, or in the last */
     uint64_t peak_bytes; /* the most that these were in this snapshot, or in the last */
     uint64_t written;    /* bytes of this snapshot, or of the last, before they are compressed as a whole */
 };
@@ -72,13 +73,18 @@ void forklessGetStats(struct forklessStats *s);
 bool forklessWanted(enum childKind kind);
 /* Set by module/: why a loaded module cannot take part ("the module X has data types"), or NULL. */
 extern const char *(*forkless_module_veto)(void);
-/* forkless-buffer-limit: the most bytes (struct forklessStats) that may wait for the thread; 0: no limit. */
-extern int64_t forkless_buffer_limit;
+/* forkless-buffer-limit: the most bytes (struct forklessStats) that may wait for the thread in memory; 0: no
+ * limit. forkless-spill-above: from how many on they go to a temporary file; 0: 1/64 of the used memory, 4 MB
+ * at least, a quarter of the limit at most. */
+extern int64_t forkless_buffer_limit, forkless_spill_above;
 
-/* forkless.c calls these on the main thread: when a snapshot has started; when clients have changed more than
- * forkless-buffer-limit allows, so that it fails; and at the end, before `done`, with the same arguments and
+/* forkless.c calls these on the main thread: when a snapshot has started; when old values begin to go to a
+ * file, and when that has failed; when clients have changed more than forkless-buffer-limit allows, so that it
+ * fails; and at the end, before `done`, with the same arguments and
  * while forklessGetStats still describes the snapshot that ends. */
 void forklessLogStart(enum childKind kind, uint64_t keys);
+void forklessLogSpill(void);
+void forklessLogSpillError(int error);
 void forklessLogOverLimit(void);
 void forklessLogEnd(int exit_code, int signal);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* forkless_config.c - what operators set and see of snapshots without a fork; see forkless.h. */
+#include <string.h>
+
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,7 +17,7 @@
 #define MB                   (1024.0 * 1024)
 
 const char *(*forkless_module_veto)(void);
-int64_t forkless_buffer_limit;
+int64_t forkless_buffer_limit, forkless_spill_above;
 
 enum saveMethod { SAVE_FORK, SAVE_FORKLESS };
 static int default_method;
@@ -47,6 +49,19 @@ void forklessLogStart(enum childKind started, uint64_t keys) {
               (unsigned long long)keys);
 }
 
+void forklessLogSpill(void) {
+    serverLog(LL_NOTICE,
+              "forkless-save: %s: clients change data faster than it can be written, so old values go to a "
+              "temporary file meanwhile",
+              forklessKindName());
+}
+
+void forklessLogSpillError(int error) {
+    serverLog(LL_WARNING,
+              "forkless-save: %s: old values can't be written to a temporary file (%s), so they wait in memory",
+              forklessKindName(), strerror(error));
+}
+
 void forklessLogOverLimit(void) {
     sds limit = configAppendMemory(sdsempty(), forkless_buffer_limit);
     serverLog(LL_WARNING,
@@ -62,10 +77,10 @@ void forklessLogEnd(int exit_code, int signal) {
     const char *how = signal ? "was cancelled" : exit_code ? "failed" : "is complete";
     serverLog(exit_code && !signal ? LL_WARNING : LL_NOTICE,
               "forkless-save: %s: the snapshot %s after %.3f seconds: %llu keys, %.1f MB, at most %.1f MB of "
-              "old values waited to be written",
+              "old values waited to be written, %.1f MB went to a temporary file",
               forklessKindName(), how, (double)(monotonicUs() - started_us) / 1e6,
               (unsigned long long)stats.keys_processed, (double)stats.written / MB,
-              (double)stats.peak_bytes / MB);
+              (double)stats.peak_bytes / MB, (double)stats.spilled_bytes / MB);
 }
 
 /* ---- INFO ---- */
@@ -83,7 +98,8 @@ static sds forklessDebugInfo(sds s) {
     s = infoField(s, "forkless_current_queue_length:%llu", (unsigned long long)stats.queued);
     s = infoField(s, "forkless_queue_length_target:%llu", (unsigned long long)stats.target);
     s = infoField(s, "forkless_dbentries_queued:%llu", (unsigned long long)stats.keys_queued);
-    return infoField(s, "forkless_dbentries_processed:%llu", (unsigned long long)stats.keys_processed);
+    s = infoField(s, "forkless_dbentries_processed:%llu", (unsigned long long)stats.keys_processed);
+    return infoField(s, "forkless_spilled_bytes:%llu", (unsigned long long)stats.spilled_bytes);
 }
 
 static size_t forklessBufferMemory(void) {
@@ -130,6 +146,8 @@ void forklessConfigInit(void) {
          .def_string = "yes"},
         CONFIG_INT("forkless-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &forkless_buffer_limit,
                    DEFAULT_BUFFER_LIMIT, 0, INT64_MAX, NULL),
+        CONFIG_INT("forkless-spill-above", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY | CONFIG_HIDDEN,
+                   &forkless_spill_above, 0, 0, INT64_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("persistence", forklessPersistenceInfo);

@@ -28,7 +28,9 @@ struct itemQueue {
     uint64_t keys_given;
     bool holds;
     struct queueItem *held, *held_last;
-    uint64_t held_bytes;
+    uint64_t held_bytes, spill_above;
+    struct queueList spilled_keys;
+    struct spillFile *spill; /* has its own lock */
     /* Both: */
     _Atomic(uint64_t) finished, bytes;
     pthread_mutex_t lock;
@@ -43,6 +45,8 @@ struct itemQueue *itemQueueCreate(void) {
     struct itemQueue *q = zcalloc(1, sizeof *q);
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->more, NULL);
+    q->spill_above = UINT64_MAX;
+    q->spill = spillFileCreate();
     return q;
 }
 
@@ -59,9 +63,16 @@ static void itemQueueFreeList(struct queueItem *item) {
     }
 }
 
+void itemQueueFreeItems(struct queueList *list) {
+    itemQueueFreeList(list->first);
+    *list = (struct queueList){NULL, NULL};
+}
+
 void itemQueueFree(struct itemQueue *q) {
     itemQueueFreeList(q->oldest);
     itemQueueFreeList(q->held);
+    itemQueueFreeItems(&q->spilled_keys);
+    spillFileFree(q->spill);
     pthread_mutex_destroy(&q->lock);
     pthread_cond_destroy(&q->more);
     zfree(q);
@@ -111,7 +122,76 @@ static void itemQueueAppendBytes(struct itemQueue *q, struct queueItem *item) {
     itemQueueAppend(q, item);
 }
 
+/* ---- Main thread: the file ---- */
+
+void itemQueueSpillAbove(struct itemQueue *q, uint64_t bytes) {
+    q->spill_above = bytes;
+}
+
+const struct spillFile *itemQueueSpillFile(const struct itemQueue *q) {
+    return q->spill;
+}
+
+bool itemQueueSpill(struct itemQueue *q, sds bytes, struct spillExtent *at) {
+    return q->spill_above != UINT64_MAX && sdslen(bytes) && spillFilePut(q->spill, bytes, at);
+}
+
+static void itemQueueListItem(struct queueList *list, struct queueItem *item) {
+    if (list->last)
+        list->last->next = item;
+    else
+        list->first = item;
+    list->last = item;
+}
+
+void itemQueueListBytes(struct queueList *list, int dbid, sds bytes) {
+    itemQueueListItem(list, itemQueueNewBytes(dbid, bytes, 0));
+}
+
+/* What follows the last item in the file as well becomes a part of it. */
+void itemQueueListSpilled(struct queueList *list, int dbid, struct spillExtent at, uint64_t keys) {
+    struct queueItem *last = list->last;
+    if (last && !last->bytes && last->dbid == dbid &&
+        last->spilled.offset + last->spilled.bytes == at.offset) {
+        last->spilled.bytes += at.bytes;
+        last->bytes_keys += keys;
+        return;
+    }
+    struct queueItem *item = itemQueueNewBytes(dbid, NULL, keys);
+    item->spilled = at;
+    itemQueueListItem(list, item);
+}
+
+void itemQueueGiveParts(struct itemQueue *q, struct queueList *list) {
+    struct queueItem *item = list->first;
+    *list = (struct queueList){NULL, NULL};
+    for (struct queueItem *next; item; item = next) {
+        next = item->next;
+        item->next = NULL;
+        if (item->bytes)
+            itemQueueAppendBytes(q, item);
+        else
+            itemQueueAppend(q, item);
+    }
+}
+
+void itemQueueGiveSpilledKeys(struct itemQueue *q) {
+    serverAssert(!q->holds);
+    itemQueueGiveParts(q, &q->spilled_keys);
+}
+
+static bool itemQueueSpillKeys(struct itemQueue *q, int dbid, sds bytes, uint64_t keys) {
+    struct spillExtent at;
+    if (itemQueueBytesGiven(q) + q->held_bytes < q->spill_above || !itemQueueSpill(q, bytes, &at))
+        return false;
+    itemQueueListSpilled(&q->spilled_keys, dbid, at, keys);
+    return true;
+}
+
+/* ---- Main thread: items ---- */
+
 void itemQueueGiveBytes(struct itemQueue *q, int dbid, sds bytes, uint64_t keys) {
+    if (itemQueueSpillKeys(q, dbid, bytes, keys)) return;
     struct queueItem *item = itemQueueNewBytes(dbid, bytes, keys);
     if (!q->holds) {
         itemQueueAppendBytes(q, item);
@@ -192,7 +272,7 @@ struct queueItem *itemQueueReap(struct itemQueue *q) {
         }
         if (item->entries) {
             itemQueueReapEntries(q, item->entries);
-        } else if (!item->bytes) {
+        } else if (!item->bytes && !item->spilled.bytes) {
             serverAssert(q->key_count && q->key_items[q->key_first] == item);
             q->key_first = (q->key_first + 1) % QUEUE_ITEMS;
             q->key_count--;
@@ -286,6 +366,7 @@ void itemQueueEnd(struct itemQueue *q) {
 
 void itemQueueCancel(struct itemQueue *q) {
     itemQueueSet(q, &q->cancelled);
+    spillFileCancel(q->spill);
 }
 
 bool itemQueueIsIdle(const struct itemQueue *q) {
@@ -297,7 +378,7 @@ uint64_t itemQueueBytesGiven(const struct itemQueue *q) {
 }
 
 uint64_t itemQueueBytes(const struct itemQueue *q) {
-    return itemQueueBytesGiven(q) + q->held_bytes;
+    return itemQueueBytesGiven(q) + q->held_bytes + spillFileWaiting(q->spill);
 }
 
 uint64_t itemQueueKeysGiven(const struct itemQueue *q) {
@@ -309,6 +390,10 @@ uint64_t itemQueueLength(const struct itemQueue *q) {
 }
 
 /* ---- The thread ---- */
+
+size_t itemQueueReadSpilled(struct itemQueue *q, uint64_t offset, char *p, size_t n, int *error) {
+    return spillFileRead(q->spill, offset, p, n, error);
+}
 
 static void itemQueueFinishWork(struct itemQueue *q) {
     struct queueItem *item = q->in_work;

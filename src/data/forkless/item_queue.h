@@ -18,7 +18,12 @@
  * may the value whose entries they had be freed.
  *
  * A batch is taken back as a whole. Its encoding stays in its place in the queue, so that the parts of a
- * value remain together, even if all of them have been given. */
+ * value remain together, even if all of them have been given.
+ *
+ * Bytes of whole keys may come in any order. When more of them wait than itemQueueSpillAbove says, the next
+ * ones go to a temporary file (spill_file.h) and into a list apart from the queue, which is given at the end.
+ * Its items say where the bytes are in the file. The bytes of a registered value go the same way, into a list
+ * of its own that is given in its turn. */
 #pragma once
 
 #include <stdatomic.h>
@@ -26,6 +31,7 @@
 #include <stdint.h>
 
 #include "base/sds.h"
+#include "data/forkless/spill_file.h"
 #include "data/object.h"
 #include "data/rdb/rio.h"
 
@@ -73,11 +79,15 @@ struct queueEntries {
 struct queueItem {
     struct queueItem *next;
     int dbid;
-    sds bytes;                    /* NULL: keys or entries */
-    uint64_t bytes_keys;          /* keys in `bytes`, for the progress */
+    sds bytes;                    /* NULL: keys, entries, or bytes in the file */
+    struct spillExtent spilled;   /* where these are; empty: there are none */
+    uint64_t bytes_keys;          /* keys in these bytes, for the progress */
     struct queueEntries *entries; /* behind this struct, or NULL */
     struct queueKeys keys[];      /* one, or none */
 };
+
+/* Items that are not in the queue yet, in order. */
+struct queueList { struct queueItem *first, *last; };
 
 struct itemQueue;
 struct itemQueue *itemQueueCreate(void);
@@ -93,6 +103,17 @@ void itemQueueGiveBytes(struct itemQueue *q, int dbid, sds bytes, uint64_t keys)
  * and what itemQueueGiveBytes gives meanwhile comes later. */
 void itemQueueHold(struct itemQueue *q, bool hold);
 void itemQueueGivePart(struct itemQueue *q, int dbid, sds bytes, bool last);
+/* Gives bytes of whole keys to the file when so many wait in memory. UINT64_MAX (at first): none. */
+void itemQueueSpillAbove(struct itemQueue *q, uint64_t bytes);
+/* Gives bytes to the file, and returns where they will be. False: they are still the caller's. */
+bool itemQueueSpill(struct itemQueue *q, sds bytes, struct spillExtent *at);
+/* Appends to a list: what is in the file, or bytes. */
+void itemQueueListSpilled(struct queueList *list, int dbid, struct spillExtent at, uint64_t keys);
+void itemQueueListBytes(struct queueList *list, int dbid, sds bytes);
+void itemQueueFreeItems(struct queueList *list);
+void itemQueueGiveParts(struct itemQueue *q, struct queueList *list); /* pieces; empties the list */
+void itemQueueGiveSpilledKeys(struct itemQueue *q); /* once, at the end: the keys that are in the file */
+const struct spillFile *itemQueueSpillFile(const struct itemQueue *q);
 /* Whether a piece may be given: there are no more bytes in the queue, and not too many batches. */
 bool itemQueueHasRoomForPart(const struct itemQueue *q, uint64_t max_bytes);
 /* Returns a batch without entries, to be filled and given as a piece of the owner's value; or freed (zfree).
@@ -117,12 +138,14 @@ bool itemQueueHolds(const struct itemQueue *q, const struct keyspaceWalk *walk, 
 void itemQueueEnd(struct itemQueue *q);                  /* nothing more comes */
 void itemQueueCancel(struct itemQueue *q);               /* the thread gets nothing more */
 bool itemQueueIsIdle(const struct itemQueue *q);         /* the thread has finished with everything */
-uint64_t itemQueueBytes(const struct itemQueue *q);      /* that the thread has not finished with */
+uint64_t itemQueueBytes(const struct itemQueue *q);      /* that the thread has not finished with, in memory */
 uint64_t itemQueueBytesGiven(const struct itemQueue *q); /* the same without what comes after the hold */
 uint64_t itemQueueKeysGiven(const struct itemQueue *q);
 uint64_t itemQueueLength(const struct itemQueue *q); /* items that it has not finished with */
 
 /* ---- The thread ---- */
+/* Reads bytes of the file, as spillFileRead does. */
+size_t itemQueueReadSpilled(struct itemQueue *q, uint64_t offset, char *p, size_t n, int *error);
 /* Finishes with the item before, and waits for the next one. NULL: the end; *cancelled says which. */
 struct queueItem *itemQueueNext(struct itemQueue *q, bool *cancelled);
 /* Claims an object for reading; false: the main thread has taken it back. Each claim is followed by

@@ -16,6 +16,8 @@
 #include "ds/hashtable.h"
 
 #define PART_BYTES   (32 * 1024) /* given to the queue at once */
+#define SPILL_LEAST  512           /* bytes of a value for which the file is worth it */
+#define SPILL_AT     (1024 * 1024) /* in one command, before largeValuesSpill is called */
 #define KEPT_SAMPLES 64          /* elements from which the size of what is kept is estimated */
 
 unsigned large_value_count;
@@ -24,6 +26,7 @@ void (*large_value_note_freeing)(size_t bytes);
 
 static struct {
     bool running, commands;
+    bool spills; /* too much waits in memory */
     struct itemQueue *queue;
     struct list values; /* in the order of their registration */
     struct hashtable by_container;
@@ -51,9 +54,20 @@ struct largeValue *largeValueFindSlow(const void *container) {
 
 /* ---- Writing ---- */
 
+/* Gives `bytes` to the file if it takes them. */
+static bool largeValueSpillBytes(struct largeValue *v) {
+    struct spillExtent at;
+    if (!itemQueueSpill(large.queue, v->bytes, &at)) return false;
+    itemQueueListSpilled(&v->stored, v->dbid, at, 0);
+    v->bytes = sdsempty();
+    return true;
+}
+
 static int largeValueSink(void *priv, const char *p, size_t n) {
+    struct largeValue *v = large.writes_for;
     (void)priv;
-    large.writes_for->bytes = sdscatlen(large.writes_for->bytes, p, n);
+    v->bytes = sdscatlen(v->bytes, p, n);
+    if (v != large.active && sdslen(v->bytes) >= SPILL_AT) largeValueSpillBytes(v);
     return 0;
 }
 
@@ -67,8 +81,28 @@ struct rioWriter *largeValueWriter(struct largeValue *v) {
 
 static void largeValueGive(struct largeValue *v, bool last) {
     rioFlush(largeValueWriter(v));
+    itemQueueGiveParts(large.queue, &v->stored);
+    v->stored_bytes = 0;
     itemQueueGivePart(large.queue, v->dbid, v->bytes, last);
     v->bytes = sdsempty();
+}
+
+bool largeValueSpill(struct largeValue *v, struct str bytes, struct spillExtent *at) {
+    if (!large.spills && v->parts->keptBytes(v) < SPILL_AT) return false;
+    sds copy = sdsnewlen(bytes.ptr, bytes.len);
+    if (itemQueueSpill(large.queue, copy, at)) return true;
+    sdsfree(copy);
+    return false;
+}
+
+void largeValueWriteSpilled(struct largeValue *v, struct spillExtent at) {
+    rioFlush(largeValueWriter(v));
+    if (sdslen(v->bytes) && !largeValueSpillBytes(v)) {
+        v->stored_bytes += sdslen(v->bytes);
+        itemQueueListBytes(&v->stored, v->dbid, v->bytes);
+        v->bytes = sdsempty();
+    }
+    itemQueueListSpilled(&v->stored, v->dbid, at, 0);
 }
 
 void largeValueTakeBack(struct largeValue *v, uint64_t first, uint64_t end) {
@@ -89,6 +123,7 @@ static void largeValuesStartWriter(struct rioWriter *w, int (*sink)(void *priv, 
 void largeValuesStart(struct itemQueue *queue, bool commands, const struct rioWriter *like) {
     serverAssert(!large.running);
     large.running = true;
+    large.spills = false;
     large.queue = queue;
     large.commands = commands;
     large.given = 0;
@@ -153,6 +188,7 @@ static void largeValueForget(struct largeValue *v) {
     if (large_value_note_freeing) large_value_note_freeing(v->kept_bytes);
     sdsfree(v->key_text);
     sdsfree(v->bytes);
+    itemQueueFreeItems(&v->stored);
     zfree(v);
 }
 
@@ -246,7 +282,7 @@ static void largeValueStep(void) {
     struct largeValue *v = large.active;
     if (v->saved || !(largeValueGivesEntries(v) ? largeValueGiveEntries(v) : v->parts->next(v)))
         largeValueComplete(v);
-    else if (sdslen(v->bytes) + largeValueWriter(v)->used >= PART_BYTES)
+    else if (v->stored.first || sdslen(v->bytes) + largeValueWriter(v)->used >= PART_BYTES)
         largeValueGive(v, false);
 }
 
@@ -262,6 +298,27 @@ bool largeValuesStep(int64_t until_us, uint64_t max_bytes) {
     return left;
 }
 
+uint64_t largeValuesBytes(void) {
+    if (!large.running) return 0;
+    uint64_t n = large.writer.used;
+    listForEach(&large.values, it) {
+        const struct largeValue *v = listEntry(it, struct largeValue, node);
+        n += sdslen(v->bytes) + v->stored_bytes;
+        if (!v->saved && v->parts->keptBytes) n += v->parts->keptBytes(v);
+    }
+    return n;
+}
+
+void largeValuesSpill(uint64_t above) {
+    large.spills = largeValuesBytes() > above;
+    if (!large.spills) return;
+    if (large.writes_for) rioFlush(&large.writer);
+    listForEach(&large.values, it) {
+        struct largeValue *v = listEntry(it, struct largeValue, node);
+        if (!v->given && sdslen(v->bytes) >= SPILL_LEAST) largeValueSpillBytes(v);
+    }
+}
+
 void largeValuesStop(void) {
     if (!large.running) return;
     listForEach(&large.values, it) {
@@ -275,17 +332,6 @@ void largeValuesStop(void) {
     rioWriterFree(&large.taken);
     large.active = large.writes_for = NULL;
     large.running = false;
-}
-
-uint64_t largeValuesBytes(void) {
-    if (!large.running) return 0;
-    uint64_t n = large.writer.used;
-    listForEach(&large.values, it) {
-        const struct largeValue *v = listEntry(it, struct largeValue, node);
-        n += sdslen(v->bytes);
-        if (!v->saved && v->parts->keptBytes) n += v->parts->keptBytes(v);
-    }
-    return n;
 }
 
 int64_t largeValuesActiveMs(void) {

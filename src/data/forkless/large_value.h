@@ -46,7 +46,10 @@ struct largeValue {
     struct queueOwner owner; /* of the batches of its entries */
     int dbid;
     int64_t expire_ms;
-    sds key_text, bytes; /* bytes: what is saved and has not been given to the queue */
+    sds key_text;
+    struct queueList stored; /* what is saved and has not been given to the queue, in a file mostly */
+    sds bytes;               /* the same behind that, in memory */
+    uint64_t stored_bytes;   /* of `stored`, in memory */
     const struct valueParts *parts;
     const struct objectType *type;
     uint8_t encoding;
@@ -89,6 +92,11 @@ static inline struct largeValue *largeValueFind(const void *container) {
 }
 /* Returns the writer for what is saved of v, in the format of v. Valid until it is called for another one. */
 struct rioWriter *largeValueWriter(struct largeValue *v);
+/* For old elements that would wait in v->state: gives a copy of them to a file, and returns where it will be.
+ * False: they are few and should be kept, or the file has failed. */
+bool largeValueSpill(struct largeValue *v, struct str bytes, struct spillExtent *at);
+/* Writes what is in the file, behind all that largeValueWriter has got so far. */
+void largeValueWriteSpilled(struct largeValue *v, struct spillExtent at);
 /* The container has another address now (a reallocation). */
 void largeValueMovedSlow(const void *from, void *to);
 static inline void largeValueMoved(const void *from, void *to) {
@@ -121,9 +129,11 @@ void largeValueRegister(int dbid, const struct object *o);
 /* Continues with the active value until `until_us` (monotonic), or until the queue has no room for more
  * (itemQueueHasRoomForPart). Returns false when all values have been given to the queue. */
 bool largeValuesStep(int64_t until_us, uint64_t max_bytes);
+/* Gives what waits for its value's turn to a file when there is more of it than `above`. */
+void largeValuesSpill(uint64_t above);
 /* After the end of the thread. */
 void largeValuesStop(void);        /* forgets all; frees the containers that belong to the snapshot */
 int largeValuesError(void);        /* of the writer: a value that the version cannot hold */
-uint64_t largeValuesBytes(void);   /* that wait for their value's turn */
+uint64_t largeValuesBytes(void);   /* that wait for their value's turn, in memory */
 int64_t largeValuesActiveMs(void); /* of the active value; -1: none is active */
 size_t largeValuesKeptBytes(void); /* of containers that belong to the snapshot, about */

@@ -3,7 +3,8 @@
  *
  * ds/quicklist_save.h has the nodes of the moment of the registration, in their order; a part is one of
  * them. A node of many bytes, such as a huge element's, is written in several parts, between which the list
- * may be changed. In commands, a compressed node is unpacked once, however long its element is. */
+ * may be changed. Old nodes may go to a file (largeValueSpill), but not in commands, whose form depends on what
+ * comes before. In commands, a compressed node is unpacked once, however long its element is. */
 #include <lzf.h>
 
 #include "base/assert.h"
@@ -43,11 +44,17 @@ static bool listPartsIsLarge(const struct object *o) {
     return bytes > LARGE_VALUE_BYTES;
 }
 
+static void *listPartsStore(void *priv, struct str bytes) {
+    struct spillExtent at;
+    if (!largeValueSpill(priv, bytes, &at)) return NULL;
+    return memcpy(zmalloc(sizeof at), &at, sizeof at);
+}
+
 static void listPartsBegin(struct largeValue *v, const struct object *o) {
     struct quicklist *ql = objectPtr(o);
     struct listSave *s = zmalloc(sizeof *s);
     struct rioWriter *w = largeValueWriter(v);
-    *s = (struct listSave){.nodes = qlSaveBegin(ql)};
+    *s = (struct listSave){.nodes = qlSaveBegin(ql, v->commands ? NULL : listPartsStore, v)};
     s->items = (struct rewriteItems){
         .w = w, .left = ql->count, .args_per_item = 1, .name = STR("RPUSH"), .key = v->key};
     v->state = s;
@@ -70,6 +77,18 @@ static bool listPartsWritePiece(struct listSave *s, struct rioWriter *w, struct 
 }
 
 /* ---- RDB ---- */
+
+/* Some of it may have been written before it was changed. */
+static void listPartsRdbSpilled(struct largeValue *v, const struct qlNodeView *n) {
+    struct listSave *s = v->state;
+    struct spillExtent at;
+    memcpy(&at, n->bytes.ptr, sizeof at);
+    if (!s->done) listRdbSaveNodeHead(largeValueWriter(v), n);
+    at.offset += s->done;
+    at.bytes -= s->done;
+    largeValueWriteSpilled(v, at);
+    listPartsNodeDone(s);
+}
 
 static void listPartsRdbNode(struct listSave *s, struct rioWriter *w, const struct qlNodeView *n) {
     if (n->bytes.len <= PART_BYTES) {
@@ -125,6 +144,10 @@ static bool listPartsNext(struct largeValue *v) {
     struct qlNodeView n;
     enum qlSaveStep step = qlSaveCurrent(s->nodes, &n);
     if (step != QL_SAVE_NODE) return step != QL_SAVE_DONE;
+    if (n.elsewhere) {
+        listPartsRdbSpilled(v, &n);
+        return true;
+    }
     if (!v->commands) {
         listPartsRdbNode(s, w, &n);
         return true;

@@ -8,7 +8,7 @@
  *                  written   at      copy of 4 in `kept`
  *
  * The text may move when it grows, and when replies come to share it or no longer do; stringPartsMoved is
- * told of that. */
+ * told of that. When many copies wait, others go to a file (largeValueSpill). */
 #include "base/zmalloc.h"
 #include "data/forkless/large_value.h"
 #include "data/rdb/rewrite.h"
@@ -22,7 +22,10 @@ struct stringSave {
     size_t len;
     size_t at, pieces; /* the next piece, and how many there are */
     size_t kept_bytes;
-    char *kept[]; /* copies, or NULL */
+    struct stringPiece {
+        char *copy;               /* or NULL */
+        struct spillExtent spilled; /* or empty */
+    } kept[];
 };
 
 static size_t stringPieceBytes(const struct stringSave *s, size_t piece) {
@@ -56,11 +59,15 @@ static void stringPartsBegin(struct largeValue *v, const struct object *o) {
 static bool stringPartsNext(struct largeValue *v) {
     struct stringSave *s = v->state;
     struct rioWriter *w = largeValueWriter(v);
-    char *kept = s->kept[s->at];
-    rioWrite(w, kept ? kept : s->text + s->at * PIECE_BYTES, stringPieceBytes(s, s->at));
-    if (kept) s->kept_bytes -= stringPieceBytes(s, s->at);
-    zfree(kept);
-    s->kept[s->at++] = NULL;
+    struct stringPiece *kept = &s->kept[s->at];
+    if (kept->spilled.bytes)
+        largeValueWriteSpilled(v, kept->spilled);
+    else
+        rioWrite(w, kept->copy ? kept->copy : s->text + s->at * PIECE_BYTES, stringPieceBytes(s, s->at));
+    if (kept->copy) s->kept_bytes -= stringPieceBytes(s, s->at);
+    zfree(kept->copy);
+    kept->copy = NULL;
+    s->at++;
     if (s->at < s->pieces) return true;
     if (v->commands) rewriteArgEnd(w);
     return false;
@@ -69,8 +76,16 @@ static bool stringPartsNext(struct largeValue *v) {
 static void stringPartsEnd(struct largeValue *v, bool complete) {
     struct stringSave *s = v->state;
     (void)complete;
-    for (size_t i = s->at; i < s->pieces; i++) zfree(s->kept[i]);
+    for (size_t i = s->at; i < s->pieces; i++) zfree(s->kept[i].copy);
     zfree(s);
+}
+
+static void stringPartsKeep(struct largeValue *v, struct stringSave *s, size_t piece) {
+    struct stringPiece *kept = &s->kept[piece];
+    struct str text = strN(s->text + piece * PIECE_BYTES, stringPieceBytes(s, piece));
+    if (kept->copy || kept->spilled.bytes || largeValueSpill(v, text, &kept->spilled)) return;
+    kept->copy = memcpy(zmalloc(text.len), text.ptr, text.len);
+    s->kept_bytes += text.len;
 }
 
 void stringPartsWillChange(const struct object *o, size_t from, size_t len) {
@@ -79,12 +94,7 @@ void stringPartsWillChange(const struct object *o, size_t from, size_t len) {
     if (!s || from >= s->len) return;
     size_t end = len < s->len - from ? from + len : s->len, piece = from / PIECE_BYTES;
     if (piece < s->at) piece = s->at;
-    for (; piece * PIECE_BYTES < end; piece++) {
-        size_t bytes = stringPieceBytes(s, piece);
-        if (s->kept[piece]) continue;
-        s->kept[piece] = memcpy(zmalloc(bytes), s->text + piece * PIECE_BYTES, bytes);
-        s->kept_bytes += bytes;
-    }
+    for (; piece * PIECE_BYTES < end; piece++) stringPartsKeep(v, s, piece);
 }
 
 void stringPartsMoved(const void *from, const struct object *o) {
