@@ -515,6 +515,32 @@ tags {external:skip needs:debug} {
             assert_match {*20000 keys read*} $output
         }
 
+        test {what a module changes in place is in the file as it was} {
+            r flushall
+            r config set rdb-key-save-delay 0
+            foreach key {text:large text:short} length {2000000 100} {
+                for {set i 0} {$i < 8} {incr i} { r set $key:$i [string repeat old: [expr {$length / 4}]] }
+            }
+            start_endless_save
+            set before [digest]
+            # The first change of a large text begins to save it, the second one must wait for what is left.
+            foreach size {large short} {
+                for {set i 0} {$i < 8} {incr i} {
+                    r forkless.text text:$size:$i new:
+                    if {$i % 2} { r forkless.text text:$size:$i newer } else { r forkless.truncate text:$size:$i 50 }
+                    r forkless.signal text:$size:$i
+                    r set other:$i [string repeat x 2000000]
+                }
+            }
+            r forkless.signal endless:1
+            r forkless.signal missing
+            finish_save
+            assert_equal {none forkless ok} [list {*}[types] [s rdb_last_bgsave_status]]
+            assert_not_equal $before [digest]
+            r debug reload nosave
+            assert_equal $before [digest]
+        }
+
         test {a module has a key open for writing: a fork} {
             r set k before
             r config set rdb-key-save-delay 0

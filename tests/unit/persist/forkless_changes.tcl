@@ -67,6 +67,33 @@ start_server {tags {persist}} {
         assert_equal $text [r get k0]
     }
 
+    # The thread may be reading the table's entries, or the main thread be collecting them.
+    test {forkless: picks of random members shrink a sparse table when there is no snapshot, and not before} {
+        proc slots_of {key} {
+            regexp {table size: (\d+)} [r debug htstats-key $key] - slots
+            return $slots
+        }
+        r flushall
+        r debug populate 1000
+        r config set rdb-key-save-delay 10000000
+        r eval {for i = 1, 20000 do redis.call('sadd', 'sparse', 'member:' .. i) end} 0
+        r bgsave ;# while a fork lives, removals do not shrink tables
+        r eval {for i = 101, 20000 do redis.call('srem', 'sparse', 'member:' .. i) end} 0
+        r bgsave cancel
+        wait_for_condition 100 50 { [s rdb_bgsave_in_progress] == 0 } else { fail "the save does not end" }
+        r config set bgsave-default-method forkless
+        set slots [slots_of sparse]
+        assert_morethan $slots 10000
+        r bgsave
+        for {set i 0} {$i < 200} {incr i} { r srandmember sparse }
+        assert_equal $slots [slots_of sparse]
+        r bgsave cancel
+        wait_for_condition 100 50 { [s rdb_bgsave_in_progress] == 0 } else { fail "the save does not end" }
+        for {set i 0} {$i < 200} {incr i} { r srandmember sparse }
+        assert_lessthan [slots_of sparse] 2000
+        r config set bgsave-default-method fork rdb-key-save-delay 0
+    } {} {needs:debug external:skip}
+
     test {forkless-always: clients see no save, and a save can start} {
         r set k v
         r config set forkless-always 300

@@ -182,6 +182,22 @@ tags {external:skip needs:debug slow} {
                 }
             }
 
+            test "forkless $name: large values that move to a database that was empty are flushed there" {
+                r flushall
+                r debug populate 20 small
+                foreach key {unread read} { r eval $fill_set 1 $key 20000 }
+                check_snapshot flushed {
+                    r sadd read first
+                    foreach key {unread read} { r move $key 7 }
+                    r select 7
+                    r srem read member-of-a-large-set:7
+                    r flushdb
+                    r select 0
+                    # The memory of what was freed is used for something else.
+                    foreach key {s1 s2} { r eval $fill_set 1 $key 20000 }
+                }
+            }
+
             test "forkless $name: keys that are looked up for reading are saved before they are changed" {
                 r flushall
                 r debug populate 6000 small
