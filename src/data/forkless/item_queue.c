@@ -118,7 +118,7 @@ static struct queueItem *itemQueueNewBytes(int dbid, sds bytes, uint64_t keys) {
 }
 
 static void itemQueueAppendBytes(struct itemQueue *q, struct queueItem *item) {
-    atomic_fetch_add_explicit(&q->bytes, sdslen(item->bytes), memory_order_relaxed);
+    atomic_fetch_add_explicit(&q->bytes, sdsAllocSize(item->bytes), memory_order_relaxed);
     itemQueueAppend(q, item);
 }
 
@@ -197,7 +197,7 @@ void itemQueueGiveBytes(struct itemQueue *q, int dbid, sds bytes, uint64_t keys)
         itemQueueAppendBytes(q, item);
         return;
     }
-    q->held_bytes += sdslen(bytes);
+    q->held_bytes += sdsAllocSize(bytes);
     if (q->held)
         q->held_last->next = item;
     else
@@ -333,9 +333,9 @@ static void itemQueueTakeBatch(struct itemQueue *q, struct queueEntries *batch, 
         for (uint32_t i = 0; i < batch->count; i++) batch->write(w, batch->entries[i], &batch->form);
         rioFlush(w);
         batch->bytes = bytes;
-        atomic_fetch_add_explicit(&q->bytes, sdslen(bytes), memory_order_relaxed);
+        atomic_fetch_add_explicit(&q->bytes, sdsAllocSize(bytes), memory_order_relaxed);
         if (atomic_compare_exchange_strong(&batch->state, &state, ITEM_TAKEN)) return;
-        atomic_fetch_sub_explicit(&q->bytes, sdslen(bytes), memory_order_relaxed);
+        atomic_fetch_sub_explicit(&q->bytes, sdsAllocSize(bytes), memory_order_relaxed);
         batch->bytes = NULL;
         sdsfree(bytes);
     }
@@ -400,7 +400,7 @@ static void itemQueueFinishWork(struct itemQueue *q) {
     if (!item) return;
     sds bytes = item->bytes;
     if (item->entries && atomic_load(&item->entries->state) == ITEM_TAKEN) bytes = item->entries->bytes;
-    if (bytes) atomic_fetch_sub_explicit(&q->bytes, sdslen(bytes), memory_order_relaxed);
+    if (bytes) atomic_fetch_sub_explicit(&q->bytes, sdsAllocSize(bytes), memory_order_relaxed);
     q->in_work = NULL;
     atomic_fetch_add_explicit(&q->finished, 1, memory_order_release);
 }

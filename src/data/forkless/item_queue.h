@@ -138,7 +138,7 @@ bool itemQueueHolds(const struct itemQueue *q, const struct keyspaceWalk *walk, 
 void itemQueueEnd(struct itemQueue *q);                  /* nothing more comes */
 void itemQueueCancel(struct itemQueue *q);               /* the thread gets nothing more */
 bool itemQueueIsIdle(const struct itemQueue *q);         /* the thread has finished with everything */
-uint64_t itemQueueBytes(const struct itemQueue *q);      /* that the thread has not finished with, in memory */
+uint64_t itemQueueBytes(const struct itemQueue *q);      /* allocated, that the thread has not finished with */
 uint64_t itemQueueBytesGiven(const struct itemQueue *q); /* the same without what comes after the hold */
 uint64_t itemQueueKeysGiven(const struct itemQueue *q);
 uint64_t itemQueueLength(const struct itemQueue *q); /* items that it has not finished with */

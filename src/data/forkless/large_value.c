@@ -98,7 +98,7 @@ bool largeValueSpill(struct largeValue *v, struct str bytes, struct spillExtent 
 void largeValueWriteSpilled(struct largeValue *v, struct spillExtent at) {
     rioFlush(largeValueWriter(v));
     if (sdslen(v->bytes) && !largeValueSpillBytes(v)) {
-        v->stored_bytes += sdslen(v->bytes);
+        v->stored_bytes += sdsAllocSize(v->bytes);
         itemQueueListBytes(&v->stored, v->dbid, v->bytes);
         v->bytes = sdsempty();
     }
@@ -303,7 +303,7 @@ uint64_t largeValuesBytes(void) {
     uint64_t n = large.writer.used;
     listForEach(&large.values, it) {
         const struct largeValue *v = listEntry(it, struct largeValue, node);
-        n += sdslen(v->bytes) + v->stored_bytes;
+        n += sdsAllocSize(v->bytes) + v->stored_bytes;
         if (!v->saved && v->parts->keptBytes) n += v->parts->keptBytes(v);
     }
     return n;

@@ -58,6 +58,22 @@ start_server {tags {persist evict external:skip needs:debug} overrides {save {} 
         }
     }
 
+    # The buffers of parts may be longer than what is in them.
+    foreach kind {list stream} {
+        test "issue 29: all memory of the parts of a large $kind that wait counts as that of the snapshot" {
+            start_over
+            fill_big $kind big
+            r config set rdb-key-save-delay 100000
+            set used [s used_memory]
+            assert_match {Background sav*} [r bgsave]
+            r del big
+            wait_for_condition 500 10 {[s mem_snapshot_buffer] > 4000000} else { fail "[s mem_snapshot_buffer] bytes wait" }
+            r debug set-active-expire 1 ;# a turn without more work
+            assert_range [expr {[s used_memory] - $used - [s mem_snapshot_buffer]}] -1000000 1000000
+            end_snapshot
+        }
+    }
+
     test "issue 29: paths that a prefix removes during a snapshot cost no key" {
         start_over
         fill_big paths big
