@@ -139,9 +139,10 @@ tags {external:skip valgrind:skip} {
     set either {fork forkless}
     foreach {call errno pattern most methods} [list \
         open $ENOSPC temp-rewriteaof 1 $either write $ENOSPC temp-rewriteaof 2 $either write 0 temp-rewriteaof 1 $either \
-        fsync $EIO temp-rewriteaof 1 $either rename $EIO temp-rewriteaof-bg 1 $either rename $EIO base 1 $either \
-        open $ENOSPC incr.aof 1 fork open $ENOSPC manifest 2 fork write $ENOSPC manifest 2 fork fsync $EIO manifest 2 fork \
-        rename $EIO manifest 2 fork fork $EAGAIN fork 1 fork thread $EAGAIN thread 1 forkless] {
+        fsync $EIO temp-rewriteaof 1 $either close $EIO temp-rewriteaof 1 $either \
+        rename $EIO temp-rewriteaof-bg 1 $either rename $EIO base 1 $either \
+        open $ENOSPC incr.aof 1 $either open $ENOSPC manifest 2 $either write $ENOSPC manifest 2 $either fsync $EIO manifest 2 $either \
+        rename $EIO manifest 2 $either fork $EAGAIN fork 1 fork thread $EAGAIN thread 1 forkless] {
         foreach method $methods {
             test "BGREWRITEAOF, $method: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {
                 for {set skip 0} {$skip < $most} {incr skip} {
@@ -230,7 +231,7 @@ tags {external:skip valgrind:skip} {
 
     foreach {call errno pattern most methods} [list \
         open $ENOSPC temp- 1 $either write $ENOSPC temp- 2 $either write 0 temp- 1 $either fsync $EIO temp- 1 $either \
-        rename $EIO dump.rdb 1 $either fork $EAGAIN fork 1 fork thread $EAGAIN thread 1 forkless] {
+        close $EIO temp- 1 $either rename $EIO dump.rdb 1 $either fork $EAGAIN fork 1 fork thread $EAGAIN thread 1 forkless] {
         foreach method $methods {
             test "SAVE and BGSAVE, $method: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {
                 for {set skip 0} {$skip < $most} {incr skip} {
@@ -264,6 +265,94 @@ tags {external:skip valgrind:skip} {
                         restart_server
                         assert_equal $digest [r debug digest]
                     }
+                }
+            }
+        }
+    }
+
+    # The file is in its place then, but its name may not be on the disk.
+    foreach method $either {
+        foreach {call errno} [list open $ENOSPC fsync $EIO] {
+            test "BGSAVE, $method: $call fails for the folder of the file: the save has failed, the file is whole" {
+                start_server [list executable $program overrides [list save "3600 100000" bgsave-default-method $method]] {
+                    aof_fill
+                    set digest [r debug digest]
+                    # Calls for the folder come behind those for the temporary file in it.
+                    faults $call $errno 1 1 [file tail [srv dir]]
+                    r bgsave
+                    wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
+                    assert_morethan [faults_seen] 1 "calls"
+                    assert_equal err [s rdb_last_bgsave_status]
+                    assert_equal {} [glob -nocomplain [srv dir]/temp-*]
+                    faults
+                    restart_server 0 KILL
+                    assert_equal $digest [r debug digest]
+                    r bgsave
+                    wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
+                    assert_equal ok [s rdb_last_bgsave_status]
+                }
+            }
+        }
+    }
+
+    foreach {method call} {fork fork forkless thread} {
+        foreach diskless {yes no} {
+            test "a replica, repl-diskless-sync $diskless, and no $call for its snapshot: it is told, and gets the next one" {
+                start_server [list executable $program overrides [list save {} bgsave-default-method $method \
+                        repl-diskless-sync $diskless repl-diskless-sync-delay 0]] {
+                    aof_fill
+                    set f [valkey_client]
+                    assert_equal OK [$f replconf capa eof capa psync2 version 9.1.2]
+                    faults $call $EAGAIN 0 1 $call
+                    $f write "PSYNC ? -1\r\n"
+                    assert_match {*-ERR BGSAVE failed, replication can't continue*} [$f rawread 1000000]
+                    $f close
+                    assert_equal 1 [faults_seen]
+                    faults
+                    assert_equal 0 [s rdb_bgsave_in_progress]
+                    start_server {overrides {save {}}} {
+                        r replicaof [srv -1 host] [srv -1 port]
+                        wait_for_condition 400 25 {[s master_link_status] eq "up"} else { fail "the replica does not get through" }
+                        wait_for_condition 100 25 {[r debug digest] eq [r -1 debug digest]} else { fail "the data differ" }
+                    }
+                }
+            }
+        }
+    }
+
+    # A large value is written by both threads, in parts.
+    foreach {call errno most} [list write $ENOSPC 4 write 0 4 fdatasync $EIO 3 fsync $EIO 1 close $EIO 1 rename $EIO 1] {
+        test "BGSAVE of large values, forkless, while clients change them: $call fails with [expr {$errno ? $errno : {a short write}}], then not" {
+            start_server [list executable $program overrides {save {} bgsave-default-method forkless rdbcompression no}] {
+                foreach key {list set} command {rpush sadd} {
+                    r eval "for i = 1, 16000 do redis.call('$command', KEYS\[1\], i .. string.rep('v', 500)) end" 1 $key
+                }
+                r debug populate 2000
+                r save
+                set generation 0
+                for {set skip 0} {$skip < $most} {incr skip} {
+                    set old [r debug digest]
+                    r set generation [incr generation]
+                    set digest [r debug digest]
+                    faults $call $errno $skip 1 [expr {$call eq "rename" ? "dump.rdb" : "temp-"}]
+                    r bgsave
+                    for {set i 1} {[s rdb_bgsave_in_progress]} {incr i} {
+                        r lset list $i $i
+                        r srem set $i[string repeat v 500]
+                        r set key:$i changed
+                    }
+                    assert_morethan [faults_seen] $skip "calls"
+                    faults
+                    assert_equal [expr {$errno ? "err" : "ok"}] [s rdb_last_bgsave_status] "skip $skip"
+                    assert_equal {} [glob -nocomplain [srv dir]/temp-*]
+                    assert_equal 0 [s mem_snapshot_buffer]
+                    if {$errno && $skip} continue
+                    set now [r debug digest]
+                    r debug reload nosave
+                    if {!$errno} { assert_equal $digest [r debug digest] } else { assert_not_equal $now [r debug digest] }
+                    r bgsave
+                    wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
+                    assert_equal ok [s rdb_last_bgsave_status]
                 }
             }
         }
