@@ -594,6 +594,44 @@ static void testWalkOfRemoved(void **state) {
     }
 }
 
+static void zbtreeTestEraseAt(size_t at) {
+    struct zbtPos p;
+    assert_true(zbtAtRank(tree, at, &p));
+    tree = zbtErase(tree, p, hashOf[model[at].id]);
+    zbtreeTestModelTake(at, 1);
+}
+
+/* A leaf is joined to the one before it, which the walk has not passed, or (every second time) has come to.
+ * All others are nearly full. */
+static void testWalkJoinsLeafBefore(void **state) {
+    (void)state;
+    unsigned joined = 0;
+    kind = FRACTIONS;
+    for (unsigned i = 0; i < 100; i++) {
+        struct zbtPos p, before;
+        tree = zbtCreate(0);
+        while (modelLen < 5000) zbtreeTestOpInsert();
+        opBuild();
+        size_t at = 1000 + randomBelow(2000);
+        zbtAtRank(tree, at, &p);
+        at -= p.slot;
+        for (unsigned n = p.leaf->prev->count * 3u / 10; n; n--) zbtreeTestEraseAt(--at);
+        zbtreeTestBeginWalk();
+        zbtAtRank(tree, at - 1, &before);
+        while (i % 2 && walk.next != before.leaf) zbtWalkStep(tree);
+        for (uint64_t leaves = tree->leaves; tree->leaves == leaves;) zbtreeTestEraseAt(at);
+        if (zbtAtRank(tree, at, &p) && zbtAtRank(tree, at - 1, &before) && p.leaf == before.leaf) {
+            assert_true(i % 2 == 0 || walk.next == p.leaf);
+            joined++;
+        }
+        zbtreeTestEndWalk(true);
+        zbtreeTestVerifyAll();
+        zbtFree(tree);
+        zbtreeTestModelTake(0, modelLen);
+    }
+    assert_true(joined > 50);
+}
+
 /* A tree that is built of items takes about the memory of one to which they were appended; and it can be
  * changed. */
 static void testBuild(void **state) {
@@ -1090,6 +1128,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(zbtreeTestWidths),
         cmocka_unit_test(testWalksEndedEarly),
         cmocka_unit_test(testWalkOfRemoved),
+        cmocka_unit_test(testWalkJoinsLeafBefore),
         cmocka_unit_test(testBuild),
         cmocka_unit_test(testEraseRanges),
         cmocka_unit_test(testScanAcrossMaps),
