@@ -427,9 +427,17 @@ static void zbtreeTestEndWalk(bool whole) {
     whole ? walksWhole++ : walksEnded++;
 }
 
+/* A leaf that is freed keeps its contents for a while: without this, a walk could go on there unseen. */
+static void zbtreeTestWalkIsInTree(void) {
+    const struct zbtLeaf *l = tree->last;
+    while (l && l != walk.next) l = l->prev;
+    assert_ptr_equal(l, walk.next);
+}
+
 static void zbtreeTestOpWalk(void) {
     if (!walking && modelLen > ZBT_WALK_MIN && randomBelow(500) == 0) zbtreeTestBeginWalk();
     if (!walking) return;
+    zbtreeTestWalkIsInTree();
     if (randomBelow(256) < walkRate && !zbtWalkStep(tree)) zbtreeTestEndWalk(true);
     if (randomBelow(4000) == 0) zbtreeTestEndWalk(randomBelow(2));
 }
