@@ -438,6 +438,41 @@ tags {external:skip harness} {
         assert_equal "1 {no test was run\n0 passed, 1 failed, 0 skipped}" [added_up "lint: fine" 0]
     }
 
+    test {unit tests: programs that run beside each other are added up, however they end} {
+        set folder $::work_dir/build/unit/fake
+        file mkdir $folder
+        set begins "echo '\[ RUN      ] a'; "
+        set passes "$begins echo '\[       OK ] a'; "
+        set programs {}
+        foreach {name text} [list good $passes bad "$begins echo '\[  FAILED  ] a'; exit 1" crashes "$passes kill -SEGV \$\$" \
+                                 empty {exit 0} hangs "$begins exec sleep 60" left_out "$begins echo 'skipped: no a'; echo '\[  SKIPPED ] a'" \
+                                 ends_its_shell "$begins kill -KILL \$(ps -o ppid= -p \$PPID); sleep 60"] {
+            set f [open $folder/$name w 0755]
+            puts $f "#!/bin/bash\n$text"
+            close $f
+            lappend programs $folder/$name
+        }
+        set run [file join [file dirname [file dirname $::support]] utils test run]
+        lassign [utility env UNIT_LIMIT_S=2 $run --unit-only {*}$programs] code output
+        assert_equal 1 $code
+        assert_match "*\nskipped: fake/left_out: a: no a\n2 passed, 5 failed, 1 skipped" $output
+        foreach line {"ok     fake/good (1 tests, *" "FAILED unit test fake/bad: exit code 1\n" "FAILED unit test fake/crashes: exit code 139\n"
+            "FAILED unit test fake/empty: exit code 0\n*it ran no test" "FAILED unit test fake/hangs: exit code 124 (no end after 2 seconds)"
+            "FAILED unit test fake/ends_its_shell: exit code 137"} {
+            assert_match "*$line*" $output
+        }
+        assert_match "0 {ok     fake/good (1 tests, * s) 1/1\n1 passed, 0 failed, 0 skipped}" [utility $run --unit-only $folder/good]
+    }
+
+    test {unit tests: tests/slow_units names programs that exist, once} {
+        set top [file dirname [file dirname $::support]]
+        set f [open $top/tests/slow_units]
+        set names [lmap line [split [string trim [read $f]] \n] { expr {[string match #* $line] ? [continue] : [lindex $line 0]} }]
+        close $f
+        assert_equal [llength [lsort -unique $names]] [llength $names]
+        foreach name $names { assert {[file exists $top/src/$name.c]} $name }
+    }
+
     test {the oracle: a line and an exit code say that it is not available} {
         set oracle [file join [file dirname [file dirname $::support]] utils oracle]
         set nowhere $::work_dir/oracle
