@@ -54,7 +54,8 @@ TABLES = [  # rows of the table "From Redis 8", where our server has GET and SET
 def told_of_block(lines):
     block = Block(["sh"], 0)
     block.lines = lines
-    with tempfile.TemporaryDirectory() as around:
+    # What a command left running may still write there for a moment.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as around:
         folder = os.path.join(around, "work")
         os.mkdir(folder)
         shell = Shell(folder, around, {"PATH": os.environ["PATH"]})
