@@ -112,17 +112,21 @@ static inline unsigned zbtBytesEach(unsigned count, size_t bytes, unsigned width
     return 3 + width + (unsigned)((bytes + count - 1) / count);
 }
 
-/* Moves a leaf to an allocation for one more element; false when that is too large. A little garbage is
- * kept where there is space: the leaf is then copied in one go, and the garbage will be overwritten. */
-static bool zbtRegrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const struct zbtItem *it) {
-    const struct zbtLeaf *old = *l;
-    unsigned count = old->count + 1u;
+/* Makes a leaf fit for one more element, or (new_score) for another score of one of its own: packs its scores
+ * in another way, or moves it to a larger allocation; false when that is too large. For a new score it may
+ * grow further, since splitting it would take much longer than that. A little garbage is kept where there is
+ * space: the leaf is then copied in one go, and the garbage will be overwritten. */
+static bool zbtMakeFit(zbtree **tp, struct zbtLeaf **l, unsigned slot, const struct zbtItem *it,
+                       bool new_score) {
+    struct zbtLeaf *old = *l;
+    unsigned count = old->count + !new_score;
     struct zbtPacking p = zbtPack(old, 0, old->count, it, slot);
-    size_t bytes = (size_t)old->heap - old->garbage + zbtItemBytes(it);
-    size_t need = zbtLeafNeed(count, bytes, p.width), most = zbtLeafMaxSize(count) - zbtBytesBeforeLeaf(*tp);
+    if (!zbtLeafFits(old, it->score, it->rest) && zbtLeafRepack(old, p, new_score ? NULL : it)) return true;
+    size_t bytes = (size_t)old->heap - old->garbage + (new_score ? 0 : zbtItemBytes(it));
+    size_t need = zbtLeafNeed(count, bytes, p.width),
+           most = (new_score ? ZBT_LEAF_MAX : zbtLeafMaxSize(count)) - zbtBytesBeforeLeaf(*tp);
     if (need > most || count > ZBT_LEAF_SLOTS) return false;
-    bool whole = p.width == old->width && p.base == old->base && old->garbage * GARBAGE_KEPT <= old->heap &&
-                 need + old->garbage <= most;
+    bool whole = old->garbage * GARBAGE_KEPT <= old->heap && need + old->garbage <= most;
     if (whole) need += old->garbage;
     unsigned each = zbtBytesEach(count, bytes, p.width);
     size_t wanted = need + SPARE * each;
@@ -135,7 +139,7 @@ static void zbtSeparateLeaf(zbtree **tp) {
     zbtree *t = *tp, *apart = zmalloc(sizeof *t);
     struct zbtLeaf *old = t->first;
     size_t bytes = (size_t)old->heap - old->garbage;
-    struct zbtPacking p = {old->base, old->width};
+    struct zbtPacking p = {old->base, old->width, old->scale};
     struct zbtLeaf *l = zbtLeafNew(zbtLeafNeed(old->count, bytes, p.width), p, old->count,
                                    zbtBytesEach(old->count, bytes, p.width));
     zbtLeafTake(l, old, 0, old->count);
@@ -201,8 +205,7 @@ static void zbtSplitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const stru
 static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at_end) {
     struct zbtLeaf *full = at_end ? t->last : t->first;
     struct zbtPacking p = zbtPack(full, 0, 0, it, 0);
-    bool alike = (p.width > 4) == (full->width > 4) && p.width < 8 && full->width < 8;
-    if (alike) p = zbtPackLike(full, it->score, at_end);
+    p = zbtPackLike(full, p, it->score, at_end);
     struct zbtLeaf *fresh = zbtLeafNew(ZBT_LEAF_USUAL, p, full->count, ZBT_LEAF_USUAL);
     if (at_end) {
         zbtLinkBetween(t, full, fresh, NULL);
@@ -239,7 +242,7 @@ static inline bool zbtIsLastLeft(const zbtree *t, const struct zbtTarget *target
     const struct zbtLeaf *l = t->last;
     if (!l->count) return true;
     const uint8_t *slot = zbtSlot(l, l->count - 1u);
-    return zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, target);
+    return zbtIsLeft(zbtScoreIn(l, slot), l, slot, target);
 }
 
 /* Like zbtSeekInsert, but without a search when the element is appended. */
@@ -272,7 +275,7 @@ static struct zbtLeaf *zbtMakeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slo
 static inline struct zbtLeaf *zbtPutAt(zbtree **tp, struct zbtLeaf *l, unsigned slot,
                                        const struct zbtItem *it) {
     zbtWillChange(*tp, l);
-    if (!zbtLeafHasRoom(l, it) && !zbtRegrow(tp, &l, slot, it)) l = zbtMakeRoom(tp, l, &slot, it);
+    if (!zbtLeafHasRoom(l, it) && !zbtMakeFit(tp, &l, slot, it, false)) l = zbtMakeRoom(tp, l, &slot, it);
     if (likely(l)) zbtLeafPut(l, slot, it);
     return l;
 }
@@ -329,11 +332,11 @@ static void zbtRemoveLeaf(zbtree *t, struct zbtLeaf *l) {
 }
 
 static struct zbtPacking zbtPackBoth(const struct zbtLeaf *a, const struct zbtLeaf *b) {
-    struct zbtItem last = {.score = zbtValue((struct zbtPos){(struct zbtLeaf *)b, b->count - 1u})};
     struct zbtPacking p = zbtPack(b, 0, b->count, NULL, 0), first = zbtPack(a, 0, a->count, NULL, 0);
     if (p.width == ZBT_WIDTH_EXACT || first.width == ZBT_WIDTH_EXACT) return zbtPackExact();
-    return p.width > 4 ? zbtPackDoubles(zbtValue((struct zbtPos){(struct zbtLeaf *)a, 0}), last.score)
-                       : zbtPack(a, 0, a->count, &last, a->count);
+    unsigned scale = p.scale > first.scale ? p.scale : first.scale;
+    if (p.width > 4 || first.width > 4) scale = ZBT_SCALES;
+    return zbtPackScores(zbtValueAt(a, 0), zbtValueAt(b, b->count - 1u), scale);
 }
 
 /* Joins a and b = a->next to one leaf, which replaces a and, in the map, the larger one. */
@@ -431,7 +434,7 @@ static void zbtFreeBigs(zbtree *t, const struct zbtLeaf *l, unsigned from, unsig
 /* ---- Creating ---- */
 
 zbtree *zbtCreate(size_t entries) {
-    struct zbtPacking none = {0, 1};
+    struct zbtPacking none = {0, 1, 0};
     unsigned most = (ZBT_LEAF_USUAL - (unsigned)sizeof(zbtree)) / GUESSED_BYTES / 16 * 16;
     unsigned n = entries < 1 ? 1 : entries < most ? (unsigned)entries : most;
     if (entries < MAP_PRESIZE) {
@@ -455,15 +458,16 @@ struct zbtRun {
 /* Measures how many items, from the first on, fit into one leaf. */
 static struct zbtRun zbtMeasureRun(const struct zsetItem *items, size_t left) {
     struct zbtRun run = {0}, next = {0};
-    bool integral = true, rests = false;
+    unsigned scale = 0;
+    bool rests = false;
     unsigned most = left < ZBT_LEAF_SLOTS ? (unsigned)left : ZBT_LEAF_SLOTS;
     while (run.count < most) {
         struct zscore score = items[next.count++].score;
         struct zbtItem it = {.score = score.value, .member = items[run.count].member};
-        integral = integral && zbtIsIntegral(it.score);
+        scale = zbtScaleFor(it.score, scale);
         rests = rests || score.rest;
         next.bytes += it.member.len > ZBT_INLINE_MAX ? 1 + sizeof it.big : zbtItemBytes(&it);
-        next.p = rests ? zbtPackExact() : zbtPackScores(items[0].score.value, it.score, integral);
+        next.p = rests ? zbtPackExact() : zbtPackScores(items[0].score.value, it.score, scale);
         next.need = zbtLeafNeed(next.count, next.bytes, next.p.width);
         if (next.need > zbtLeafMaxSize(next.count) && next.need > zmallocGoodSize(run.need)) break;
         run = next;
@@ -748,7 +752,7 @@ zbtree *zbtPrepend(zbtree *t, struct zscore score, struct str member, uint64_t h
  * it or (behind) after it. */
 static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, struct zscore score,
                                   struct zbtPos p, bool behind) {
-    double beside = zbtScoreOf(zbtSlot(l, slot), l->width, l->base);
+    double beside = zbtValueAt(l, slot);
     if (likely(beside != score.value)) return behind ? beside > score.value : beside < score.value;
     int rest = zbtRestIn(zbtSlot(l, slot), l->width);
     if (unlikely(rest != score.rest)) return behind ? rest > score.rest : rest < score.rest;
@@ -772,21 +776,18 @@ static inline bool zbtRescoreInSlot(struct zbtPos p, struct zscore score) {
 }
 
 /* Sets a new score that keeps the element in its leaf. Returns false if it leaves the leaf, or if that
- * would need the neighbour leaf's elements. */
-static bool zbtRescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
+ * would need the neighbour leaf's elements, or a leaf that is too large. */
+static bool zbtRescoreInLeaf(zbtree **tp, struct zbtPos p, const struct zbtItem *it) {
     struct zbtLeaf *l = p.leaf;
-    unsigned last = l->count - 1u;
-    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member, it->rest};
-    struct zscore score = {it->score, it->rest};
-    if (!zbtLeafFits(l, it->score, it->rest)) return false;
-    if (l->prev && it->score <= zbtValue((struct zbtPos){l, 0})) return false;
-    if (l->next && it->score >= zbtValue((struct zbtPos){l, last})) return false;
+    if (l->prev && it->score <= zbtValueAt(l, 0)) return false;
+    if (l->next && it->score >= zbtValueAt(l, l->count - 1u)) return false;
+    bool fits = zbtLeafFits(l, it->score, it->rest);
+    if (!fits && !zbtMakeFit(tp, &l, l->count, it, true)) return false;
+    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, zbtMember((struct zbtPos){l, p.slot}),
+                               it->rest};
     unsigned to = zbtLeafSearch(l, &target);
     if (to > p.slot) to--;
-    /* At an edge of the leaf the neighbour leaf's elements would decide, unless the element moves
-     * inward. */
-    if ((to == 0 && p.slot && l->prev) || (to == last && p.slot != last && l->next)) return false;
-    zbtLeafRescore(l, p.slot, to, score);
+    zbtLeafRescore(l, p.slot, to, (struct zscore){it->score, it->rest});
     return true;
 }
 
@@ -816,7 +817,7 @@ static __attribute__((noinline)) zbtree *zbtMoveElement(zbtree *t, struct zbtPos
     char bytes[ZBT_INLINE_MAX];
     struct zbtItem it = {score.value, zbtMember(p), zbtBigAt(p.leaf, p.slot), zbtFp(hash),
                          (int16_t)score.rest};
-    if (zbtRescoreInLeaf(p, &it) || zbtMoveToLeaf(t, p, &it, hash)) return t;
+    if (zbtRescoreInLeaf(&t, p, &it) || zbtMoveToLeaf(t, p, &it, hash)) return t;
     if (!it.big) {
         if (it.member.len) memcpy(bytes, it.member.ptr, it.member.len);
         it.member.ptr = bytes;

@@ -14,8 +14,9 @@
  *     fp      1 byte    of the member's hash; 32 are compared at once (AVX2), or 8 (plain C)
  *     slot    2 bytes   where the member is, from the end of the leaf
  *             w bytes   the score: w = 1, 2, 4: an unsigned number to add to the leaf's base, when all scores
- *                       of the leaf are integers near enough to each other; w = 5, 6, 7: the same with the
- *                       doubles' bits as numbers (neighbours in a large set differ in the lower ones only);
+ *                       of the leaf are integers near enough to each other, or so many tenths, hundredths ..
+ *                       (the leaf's scale); w = 5, 6, 7: the same with the doubles' bits as numbers
+ *                       (neighbours in a large set differ in the lower ones only);
  *                       w = 8: the double itself; w = 10: the double and its rest (zscore.h), when a score of
  *                       the leaf has one
  *     bytes   1 + len   length and member, in no order; from 255 bytes on: 255 and a pointer
@@ -47,7 +48,8 @@
  *                    map                                                           5.9 .. 7.7
  *                                                                           26.6 .. 28.4
  *
- * Doubles at random add 4 to 6 bytes (5 or 6 for the score, and leaves have fewer elements).
+ * Doubles at random add 4 to 6 bytes (5 or 6 for the score, and leaves have fewer elements); scores with up
+ * to six decimals as people write them, such as 19.99, add 1 to 3.
  *
  * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique: the
  * caller searches before inserting. Hashes are hashBytes() of the member; the caller passes them, since
@@ -70,15 +72,16 @@ struct zbtInner;
 struct zbtLeaf {
     struct zbtLeaf *prev, *next;
     struct zbtInner *parent;
-    int64_t base;      /* base of the scores (of their ordinals for widths 5 to 7); unused from width 8 on */
-    uint32_t id;       /* leaf number in the map; 0 without a map */
-    uint16_t heap;     /* bytes of members, at the end, with garbage */
+    int64_t base;  /* of the scores, in units (of their ordinals for widths 5 to 7); unused from width 8 on */
+    uint32_t id;   /* leaf number in the map; 0 without a map */
+    uint16_t heap; /* bytes of members, at the end, with garbage */
     uint16_t garbage;  /* bytes of erased members */
     uint16_t hole;     /* offset of an erased member that may be written over; 0: none */
     uint16_t size;     /* bytes of the whole leaf */
     uint8_t count;     /* elements */
     uint8_t cap;       /* length of the fp column; a multiple of 16 */
-    uint8_t width;     /* bytes of a score */
+    uint8_t width : 4; /* bytes of a score */
+    uint8_t scale : 4; /* scores of 1, 2 or 4 bytes are in units of 10^-scale; 0 for the others */
     uint8_t table : 1; /* the table of the map that has its members */
     uint8_t epoch : 7; /* that of the tree when the leaf was made, or last passed by a walk */
     uint8_t fp[];
@@ -130,16 +133,6 @@ ZBT_INLINE double zbtWideScoreIn(const uint8_t *slot, unsigned width, int64_t ba
     memcpy(&score, slot + 2, 8);
     return score;
 }
-ZBT_INLINE double zbtScoreIn(const uint8_t *slot, unsigned width, int64_t base) {
-    uint16_t w2;
-    uint32_t w4;
-    switch (width) {
-    case 1: return (double)(base + slot[2]);
-    case 2: memcpy(&w2, slot + 2, 2); return (double)(base + w2);
-    case 4: memcpy(&w4, slot + 2, 4); return (double)(base + w4);
-    default: return zbtWideScoreIn(slot, width, base);
-    }
-}
 #define ZBT_WIDTH_EXACT 10 /* of a score with a rest */
 ZBT_INLINE int zbtRestIn(const uint8_t *slot, unsigned width) {
     int16_t rest;
@@ -159,13 +152,17 @@ ZBT_INLINE uint64_t zbtAboveIn(const uint8_t *slot, unsigned width) {
     return above;
 }
 static const uint32_t zbt_masks[5] = {0, 0xff, 0xffff, 0, 0xffffffff};
-/* Like zbtScore for a width that is not a constant. The bytes after a short score belong to other
- * columns. */
-ZBT_INLINE double zbtScoreOf(const uint8_t *slot, unsigned width, int64_t base) {
+/* The units in 1, by scale. A quotient of an integer and such a power is the double nearest to the decimal,
+ * which is what parsing its text gives. */
+#define ZBT_SCALES 7
+static const double zbt_units[ZBT_SCALES] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
+/* Returns the score in a slot, without its rest. The bytes after a short score belong to other columns. */
+ZBT_INLINE double zbtScoreIn(const struct zbtLeaf *l, const uint8_t *slot) {
     uint32_t above;
-    if (__builtin_expect(width > 4, 0)) return zbtWideScoreIn(slot, width, base);
+    if (__builtin_expect(l->width > 4, 0)) return zbtWideScoreIn(slot, l->width, l->base);
     memcpy(&above, slot + 2, 4);
-    return (double)(base + (above & zbt_masks[width]));
+    double units = (double)(l->base + (above & zbt_masks[l->width]));
+    return __builtin_expect(l->scale, 0) ? units / zbt_units[l->scale] : units;
 }
 ZBT_INLINE uint8_t *zbtBytes(const struct zbtLeaf *l, const uint8_t *slot) {
     uint16_t off;
@@ -185,12 +182,11 @@ ZBT_INLINE struct str zbtMemberIn(const struct zbtLeaf *l, const uint8_t *slot) 
 }
 
 static inline double zbtValue(struct zbtPos p) { /* the score without its rest */
-    return zbtScoreOf(zbtSlot(p.leaf, p.slot), p.leaf->width, p.leaf->base);
+    return zbtScoreIn(p.leaf, zbtSlot(p.leaf, p.slot));
 }
 static inline struct zscore zbtScore(struct zbtPos p) {
     const uint8_t *slot = zbtSlot(p.leaf, p.slot);
-    unsigned width = p.leaf->width;
-    return (struct zscore){zbtScoreOf(slot, width, p.leaf->base), zbtRestIn(slot, width)};
+    return (struct zscore){zbtScoreIn(p.leaf, slot), zbtRestIn(slot, p.leaf->width)};
 }
 static inline struct str zbtMember(struct zbtPos p) {
     return zbtMemberIn(p.leaf, zbtSlot(p.leaf, p.slot));

@@ -24,12 +24,13 @@ static void zbtVerifyHoles(const struct zbtLeaf *l) {
 static void zbtVerifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
     unsigned live = 0;
     serverAssert(l->cap % 16 == 0 && l->count <= l->cap && l->count <= ZBT_LEAF_SLOTS);
+    serverAssert(l->scale < ZBT_SCALES && (!l->scale || l->width <= 4));
     serverAssert(zbtLeafNeed(l->count, 0, l->width) <= l->size); /* groups of fp are within the leaf */
     serverAssert(zbtSlot(l, l->count) + l->heap <= (uint8_t *)l + l->size);
     for (unsigned i = 0; i < l->count; i++) {
         const uint8_t *slot = zbtSlot(l, i), *bytes = zbtBytes(l, slot);
         struct str member = zbtMemberIn(l, slot);
-        double score = zbtScoreIn(slot, l->width, l->base);
+        double score = zbtScoreIn(l, slot);
         serverAssert(bytes >= (uint8_t *)l + l->size - l->heap);
         serverAssert(l->fp[i] == zbtFp(hashBytes(member.ptr, member.len)));
         serverAssert(score == score && zbtLeafFits(l, score, zbtRestIn(slot, l->width)));
@@ -38,7 +39,7 @@ static void zbtVerifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
         if (!i) continue;
         struct zbtTarget target = {score, ZBT_TIES_BY_MEMBER, false, member, zbtRestIn(slot, l->width)};
         slot = zbtSlot(l, i - 1);
-        serverAssert(zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, &target));
+        serverAssert(zbtIsLeft(zbtScoreIn(l, slot), l, slot, &target));
     }
     serverAssert(live == (unsigned)l->heap - l->garbage);
     zbtVerifyHoles(l);

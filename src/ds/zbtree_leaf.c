@@ -31,9 +31,10 @@ static inline uint64_t zbtLeafWidthRange(unsigned width) {
     return (1ull << (8 * width)) - 1;
 }
 
-bool zbtIsIntegral(double d) {
-    return d > -ZBT_NARROW_BELOW && d < ZBT_NARROW_BELOW && d == (double)(int64_t)d &&
-           (d != 0 || !signbit(d));
+unsigned zbtScaleFor(double score, unsigned scale) {
+    int64_t units;
+    while (scale < ZBT_SCALES && !zbtToUnits(score, scale, &units)) scale++;
+    return scale;
 }
 
 static inline void zbtLeafStoreWideScore(uint8_t *slot, unsigned width, int64_t base, double score) {
@@ -51,12 +52,7 @@ static inline void zbtLeafStoreWideScore(uint8_t *slot, unsigned width, int64_t 
 #endif
 }
 
-static inline void zbtLeafStoreScore(uint8_t *slot, unsigned width, int64_t base, double score) {
-    if (width > 4) {
-        zbtLeafStoreWideScore(slot, width, base, score);
-        return;
-    }
-    uint64_t above = (uint64_t)((int64_t)score - base);
+static inline void zbtLeafStoreAbove(uint8_t *slot, unsigned width, uint64_t above) {
     uint16_t w2 = (uint16_t)above;
     uint32_t w4 = (uint32_t)above;
     switch (width) {
@@ -66,9 +62,42 @@ static inline void zbtLeafStoreScore(uint8_t *slot, unsigned width, int64_t base
     }
 }
 
-static inline void zbtLeafStoreRest(uint8_t *slot, unsigned width, int rest) {
-    int16_t stored = (int16_t)rest;
-    if (unlikely(width == ZBT_WIDTH_EXACT)) memcpy(slot + 10, &stored, sizeof stored);
+/* Stores a score that fits. */
+static inline void zbtLeafStoreScore(const struct zbtLeaf *l, uint8_t *slot, struct zscore score) {
+    int64_t units = 0;
+    if (likely(l->width <= 4)) {
+        zbtToUnits(score.value, l->scale, &units);
+        zbtLeafStoreAbove(slot, l->width, (uint64_t)units - (uint64_t)l->base);
+        return;
+    }
+    int16_t rest = (int16_t)score.rest;
+    zbtLeafStoreWideScore(slot, l->width, l->base, score.value);
+    if (unlikely(l->width == ZBT_WIDTH_EXACT)) memcpy(slot + 10, &rest, sizeof rest);
+}
+
+/* Writes `count` slots of `src` from `from` on to `to`, with the scores as `dst` has them, and with the
+ * offsets unchanged. A narrow leaf's scale only increases, so that narrow scores stay integers. */
+static void zbtLeafConvert(const struct zbtLeaf *dst, uint8_t *to, const struct zbtLeaf *src,
+                           const uint8_t *from, unsigned count) {
+    unsigned width = dst->width, was = src->width;
+    if (width == was && dst->base == src->base && dst->scale == src->scale) {
+        memcpy(to, from, (size_t)count * (2 + width));
+        return;
+    }
+    if (width <= 4 && was <= 4) {
+        uint64_t ratio = (uint64_t)(zbt_units[dst->scale] / zbt_units[src->scale]);
+        uint64_t shift = (uint64_t)src->base * ratio - (uint64_t)dst->base;
+        serverAssert(dst->scale >= src->scale || !count);
+        for (; count; count--, to += 2 + width, from += 2 + was) {
+            memcpy(to, from, 2);
+            zbtLeafStoreAbove(to, width, zbtAboveIn(from, was) * ratio + shift);
+        }
+        return;
+    }
+    for (; count; count--, to += 2 + width, from += 2 + was) {
+        memcpy(to, from, 2);
+        zbtLeafStoreScore(dst, to, (struct zscore){zbtScoreIn(src, from), zbtRestIn(from, was)});
+    }
 }
 
 static bool zbtLeafAnyRest(const struct zbtLeaf *l, unsigned from, unsigned to) {
@@ -77,15 +106,17 @@ static bool zbtLeafAnyRest(const struct zbtLeaf *l, unsigned from, unsigned to) 
     return from < to;
 }
 
-static bool zbtLeafAllIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
-    if (l->width <= 4) return true;
-    while (from < to && zbtIsIntegral(zbtValueAt(l, from))) from++;
-    return from == to;
+/* Returns a scale at which the scores of all elements are integers; ZBT_SCALES: there is none. */
+static unsigned zbtLeafScaleOf(const struct zbtLeaf *l, unsigned from, unsigned to) {
+    unsigned scale = 0;
+    if (from == to || l->width <= 4) return from == to ? 0 : l->scale;
+    while (from < to && scale < ZBT_SCALES) scale = zbtScaleFor(zbtValueAt(l, from++), scale);
+    return scale;
 }
 
-/* Packs scores from low to high; unused range is divided between both sides. */
-struct zbtPacking zbtPackDoubles(double low, double high) {
-    struct zbtPacking p = {0, 8};
+/* Packs any doubles from low to high; unused range is divided between both sides. */
+static struct zbtPacking zbtPackDoubles(double low, double high) {
+    struct zbtPacking p = {0, 8, 0};
     int64_t from = zbtOrdinal(low), to = zbtOrdinal(high);
     uint64_t span = (uint64_t)to - (uint64_t)from;
     if ((low <= 0 && high >= 0) || span > zbtLeafWidthRange(7))
@@ -96,18 +127,24 @@ struct zbtPacking zbtPackDoubles(double low, double high) {
     return p;
 }
 
-struct zbtPacking zbtPackScores(double low, double high, bool integral) {
-    uint64_t span = integral ? (uint64_t)((int64_t)high - (int64_t)low) : UINT64_MAX;
+/* The ends say whether all scores are near enough to 0 for the scale. */
+struct zbtPacking zbtPackScores(double low, double high, unsigned scale) {
+    int64_t from, to;
+    bool narrow = scale < ZBT_SCALES && zbtToUnits(low, scale, &from) && zbtToUnits(high, scale, &to);
+    uint64_t span = narrow ? (uint64_t)(to - from) : UINT64_MAX;
     if (span > zbtLeafWidthRange(4)) return zbtPackDoubles(low, high);
     unsigned width = span <= zbtLeafWidthRange(1) ? 1 : span <= zbtLeafWidthRange(2) ? 2 : 4;
-    return (struct zbtPacking){(int64_t)low, width};
+    return (struct zbtPacking){from, width, scale};
 }
 
-struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising) {
-    int64_t base = l->width > 4 ? zbtOrdinal(first) : (int64_t)first,
-            range = (int64_t)zbtLeafWidthRange(l->width);
+struct zbtPacking zbtPackLike(const struct zbtLeaf *l, struct zbtPacking p, double first, bool rising) {
+    int64_t base = zbtOrdinal(first);
+    bool narrow = l->width <= 4;
+    if (narrow != (p.width <= 4) || p.width >= 8 || l->width >= 8) return p;
+    if (narrow && !zbtToUnits(first, l->scale, &base)) return p;
+    int64_t range = (int64_t)zbtLeafWidthRange(l->width);
     if (!rising) base = base < INT64_MIN + range ? INT64_MIN : base - range;
-    return (struct zbtPacking){base, l->width};
+    return (struct zbtPacking){base, l->width, l->scale};
 }
 
 struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
@@ -120,8 +157,9 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     }
     if (more && more->score < low) low = more->score;
     if (more && more->score > high) high = more->score;
-    bool integral = (!more || zbtIsIntegral(more->score)) && zbtLeafAllIntegral(l, from, to);
-    struct zbtPacking p = zbtPackScores(low, high, integral);
+    unsigned scale =
+        more ? zbtScaleFor(more->score, zbtLeafScaleOf(l, from, to)) : zbtLeafScaleOf(l, from, to);
+    struct zbtPacking p = zbtPackScores(low, high, scale);
     if (p.width == l->width && from < to && (!more || zbtLeafFits(l, more->score, more->rest))) {
         p.base = l->base; /* an equal base lets columns be copied unchanged */
         return p;
@@ -129,7 +167,10 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     if (p.width > 4) return p;
     /* Similar elements may follow: leave space on their side. */
     bool descending = more && slot == from && from < to;
-    if (descending) p.base = (int64_t)high - (int64_t)zbtLeafWidthRange(p.width);
+    if (descending) {
+        zbtToUnits(high, p.scale, &p.base);
+        p.base -= (int64_t)zbtLeafWidthRange(p.width);
+    }
     return p;
 }
 
@@ -181,8 +222,11 @@ void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned l
     if (cap < zbtLeafRoundUp(least, CAP_STEP)) cap = zbtLeafRoundUp(least, CAP_STEP);
     if (cap < CAP_STEP) cap = CAP_STEP;
     serverAssert(least <= ZBT_LEAF_SLOTS && size >= ZBT_LEAF_MIN && size <= UINT16_MAX);
-    *l = (struct zbtLeaf){
-        .base = p.base, .cap = (uint8_t)cap, .size = (uint16_t)size, .width = (uint8_t)p.width};
+    *l = (struct zbtLeaf){.base = p.base,
+                          .cap = (uint8_t)cap,
+                          .size = (uint16_t)size,
+                          .width = p.width & 0xf,
+                          .scale = p.scale & 0xf};
     /* Searches read whole groups. Bytes after the last element do not matter, but memcheck does not know
      * that. */
     memset(l->fp, 0, cap <= ZBT_FP_GROUP ? ZBT_FP_GROUP : 2 * ZBT_FP_GROUP);
@@ -227,9 +271,9 @@ static inline void zbtLeafCopyBytes(uint8_t *dst, const uint8_t *src, unsigned n
 
 void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src) {
     memcpy(dst->fp, src->fp, src->count);
-    memcpy(zbtSlot(dst, 0), zbtSlot(src, 0), src->count * (2u + src->width));
+    zbtLeafConvert(dst, zbtSlot(dst, 0), src, zbtSlot(src, 0), src->count);
     memcpy((char *)dst + dst->size - src->heap, (const char *)src + src->size - src->heap, src->heap);
-    serverAssert(dst->width == src->width && dst->base == src->base && src->count <= dst->cap);
+    serverAssert(!dst->count && src->count <= dst->cap);
     dst->count = src->count;
     dst->heap = src->heap;
     dst->garbage = src->garbage;
@@ -237,31 +281,39 @@ void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src) {
 }
 
 void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, unsigned to) {
-    unsigned width = dst->width, heap = dst->heap, stride = 2 + width;
-    bool same = width == src->width && dst->base == src->base;
-    if (same && !dst->count && !src->garbage && from == 0 && to == src->count) {
+    unsigned heap = dst->heap, stride = 2u + dst->width;
+    if (!dst->count && !src->garbage && from == 0 && to == src->count) {
         zbtLeafTakeAll(dst, src);
         return;
     }
     memcpy(dst->fp + dst->count, src->fp + from, to - from);
     uint8_t *slot = zbtSlot(dst, dst->count);
+    zbtLeafConvert(dst, slot, src, zbtSlot(src, from), to - from);
     for (unsigned i = from; i < to; i++, slot += stride) {
-        const uint8_t *old = zbtSlot(src, i), *bytes = zbtBytes(src, old);
+        const uint8_t *bytes = zbtBytes(src, zbtSlot(src, i));
         unsigned size = zbtLeafBytesSize(bytes);
         heap += size;
         zbtLeafCopyBytes((uint8_t *)dst + dst->size - heap, bytes, size);
         uint16_t off = (uint16_t)heap;
         memcpy(slot, &off, 2);
-        if (same) {
-            memcpy(slot + 2, old + 2, width);
-            continue;
-        }
-        zbtLeafStoreScore(slot, width, dst->base, zbtScoreIn(old, src->width, src->base));
-        zbtLeafStoreRest(slot, width, zbtRestIn(old, src->width));
     }
     dst->count = (uint8_t)(dst->count + to - from);
     dst->heap = (uint16_t)heap;
     serverAssert(dst->count <= dst->cap && (uint8_t *)dst + dst->size - heap >= zbtSlot(dst, dst->count));
+}
+
+bool zbtLeafRepack(struct zbtLeaf *l, struct zbtPacking p, const struct zbtItem *more) {
+    uint8_t
+        slots[ZBT_LEAF_SLOTS * (2 + ZBT_WIDTH_EXACT) + 8]; /* with the bytes that are read behind the last */
+    struct zbtLeaf was = *l;
+    unsigned count = was.count + (more != NULL), bytes = was.heap + (more ? zbtItemBytes(more) : 0);
+    if (HEADER + was.cap + count * (2 + p.width) + bytes > was.size || count > was.cap) return false;
+    memcpy(slots, zbtSlot(l, 0), was.count * (2u + was.width));
+    l->base = p.base;
+    l->width = p.width & 0xf;
+    l->scale = p.scale & 0xf;
+    zbtLeafConvert(l, zbtSlot(l, 0), &was, slots, was.count);
+    return true;
 }
 
 /* Copies the member's bytes into the heap and returns their offset. */
@@ -292,8 +344,7 @@ void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
     uint16_t offset = zbtLeafPutBytes(l, it);
     l->fp[slot] = it->fp;
     memcpy(at, &offset, 2);
-    zbtLeafStoreScore(at, l->width, l->base, it->score);
-    zbtLeafStoreRest(at, l->width, it->rest);
+    zbtLeafStoreScore(l, at, (struct zscore){it->score, it->rest});
     l->count++;
 }
 
@@ -317,8 +368,7 @@ void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
 
 void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot, struct zscore score) {
     debugAssert(slot < l->count && zbtLeafFits(l, score.value, score.rest));
-    zbtLeafStoreScore(zbtSlot(l, slot), l->width, l->base, score.value);
-    zbtLeafStoreRest(zbtSlot(l, slot), l->width, score.rest);
+    zbtLeafStoreScore(l, zbtSlot(l, slot), score);
 }
 
 void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, struct zscore score) {
@@ -335,6 +385,5 @@ void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, struct zscore
     }
     l->fp[to] = fp;
     memcpy(now, offset, 2);
-    zbtLeafStoreScore(now, l->width, l->base, score.value);
-    zbtLeafStoreRest(now, l->width, score.rest);
+    zbtLeafStoreScore(l, now, score);
 }

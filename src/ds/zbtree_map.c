@@ -175,16 +175,16 @@ static void zbtMapFreePart(part *p) {
     *p = (part){0};
 }
 
-/* Returns a bit for each of 16 fingerprints that belongs to the part. */
-static inline uint32_t zbtMapMatchPart(const uint8_t *fp, unsigned which) {
+/* Returns a bit for each of 16 fingerprints whose bits in `mask` are `wanted`. */
+static inline uint32_t zbtMapMatchSixteen(const uint8_t *fp, uint8_t mask, uint8_t wanted) {
 #ifdef __SSE2__
     __m128i x = _mm_loadu_si128((const __m128i *)(const void *)fp);
-    x = _mm_and_si128(x, _mm_set1_epi8(ZBT_PARTS - 1));
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)which)));
+    x = _mm_and_si128(x, _mm_set1_epi8((char)mask));
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)wanted)));
 #else
-    uint32_t mask = 0;
-    for (unsigned i = 0; i < 16; i++) mask |= (uint32_t)(zbtPartIndex(fp[i]) == which) << i;
-    return mask;
+    uint32_t found = 0;
+    for (unsigned i = 0; i < 16; i++) found |= (uint32_t)((fp[i] & mask) == wanted) << i;
+    return found;
 #endif
 }
 
@@ -195,7 +195,8 @@ static unsigned zbtMapAddMoving(struct zbtMap *m, const struct zbtLeaf *l) {
     part next = m->next;
     unsigned n = 0;
     for (unsigned at = 0; at < l->count; at += 16) {
-        for (uint32_t bits = zbtMapMatchPart(l->fp + at, m->which); bits; bits &= bits - 1) {
+        for (uint32_t bits = zbtMapMatchSixteen(l->fp + at, ZBT_PARTS - 1, m->which); bits;
+             bits &= bits - 1) {
             unsigned i = at + (unsigned)__builtin_ctz(bits);
             if (i >= l->count) break;
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
@@ -435,18 +436,23 @@ static bool zbtMapIsDead(const struct zbtMapScan *s, const struct zbtLeaf *l) {
     return s->m->moving && s->which == s->m->which && (l->table != s->m->now) != (s->p == &s->m->next);
 }
 
-/* Passes the members of a leaf that have this tag and belong to the home and the range. */
+/* Passes an element that has this tag and belongs to the home and the range. */
+static void zbtMapScanElement(struct zbtMapScan *s, struct zbtPos p, uint8_t tag) {
+    struct str member = zbtMember(p);
+    uint64_t hash = hashBytes(member.ptr, member.len);
+    if (zbtTag(hash) != tag || zbtMapHome(s->m, s->p, hash) != s->home) return;
+    uint64_t position = zbtMapPositionOf(s->m, hash);
+    if (position >= s->from && position < s->to) s->fn(s->priv, member, zbtScore(p));
+}
+
+/* Passes those elements of a leaf. */
 static void zbtMapScanLeaf(struct zbtMapScan *s, const struct zbtLeaf *l, uint8_t tag) {
     uint8_t fp = (uint8_t)(tag << ZBT_PART_BITS | s->which);
-    for (unsigned i = 0; i < l->count; i++) {
-        if (l->fp[i] != fp) continue;
-        struct zbtPos p = {(struct zbtLeaf *)l, i};
-        struct str member = zbtMember(p);
-        uint64_t hash = hashBytes(member.ptr, member.len);
-        if (zbtTag(hash) != tag || zbtMapHome(s->m, s->p, hash) != s->home) continue;
-        uint64_t position = zbtMapPositionOf(s->m, hash);
-        if (position < s->from || position >= s->to) continue;
-        s->fn(s->priv, member, zbtScore(p));
+    for (unsigned at = 0; at < l->count; at += 16) {
+        for (uint32_t bits = zbtMapMatchSixteen(l->fp + at, 0xff, fp); bits; bits &= bits - 1) {
+            unsigned i = at + (unsigned)__builtin_ctz(bits);
+            if (i < l->count) zbtMapScanElement(s, (struct zbtPos){(struct zbtLeaf *)l, i}, tag);
+        }
     }
 }
 

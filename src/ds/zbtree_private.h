@@ -54,7 +54,7 @@ static inline void **zbtChildren(const struct zbtInner *n) {
 
 /* Returns the score of element i, without its rest. */
 ZBT_INLINE double zbtValueAt(const struct zbtLeaf *l, unsigned i) {
-    return zbtScoreOf(zbtSlot(l, i), l->width, l->base);
+    return zbtScoreIn(l, zbtSlot(l, i));
 }
 
 /* ---- The map ---- */
@@ -176,23 +176,26 @@ static inline bool zbtIsLeft(double score, const struct zbtLeaf *l, const uint8_
 /* The form of scores in a leaf with given elements. */
 struct zbtPacking {
     int64_t base;
-    unsigned width;
+    unsigned width, scale;
 };
 /* Returns the packing for elements [from, to) of a leaf, and one more at `slot` unless it is NULL. */
 struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
                           unsigned slot);
-/* Returns the packing for any doubles from low to high. */
-struct zbtPacking zbtPackDoubles(double low, double high);
-/* Returns the packing for scores from low to high; integral: all are integers that narrow leaves can have. */
-struct zbtPacking zbtPackScores(double low, double high, bool integral);
-bool zbtIsIntegral(double score);
-/* Returns a packing like that of another leaf, whose width is below 8: for a first element and others
- * that will follow (rising) or precede it. */
-struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising);
+/* Returns the packing for scores from low to high, which are integers in units of 10^-scale; ZBT_SCALES: any
+ * doubles. */
+struct zbtPacking zbtPackScores(double low, double high, unsigned scale);
+/* Returns the lowest scale from `scale` on at which the score is an integer; ZBT_SCALES: there is none. */
+unsigned zbtScaleFor(double score, unsigned scale);
+/* Returns the packing of another leaf, for a first element and others that will follow (rising) or precede
+ * it; `p`, the packing for that element alone, if the other one does not suit it. */
+struct zbtPacking zbtPackLike(const struct zbtLeaf *l, struct zbtPacking p, double first, bool rising);
 /* Returns the packing for scores of which some have a rest. */
 static inline struct zbtPacking zbtPackExact(void) {
-    return (struct zbtPacking){0, ZBT_WIDTH_EXACT};
+    return (struct zbtPacking){0, ZBT_WIDTH_EXACT, 0};
 }
+/* Packs the scores of a leaf in another way if there is space for that, and then for one more element if it
+ * is not NULL. */
+bool zbtLeafRepack(struct zbtLeaf *l, struct zbtPacking p, const struct zbtItem *more);
 /* Returns the bytes of a leaf of `count` elements; `bytes` are those of the members. */
 size_t zbtLeafNeed(unsigned count, size_t bytes, unsigned width);
 unsigned zbtLeafBytes(const struct zbtLeaf *l, unsigned from, unsigned to); /* bytes without garbage */
@@ -207,27 +210,39 @@ static inline size_t zbtLeafMaxSize(unsigned count) {
     return count > ZBT_LEAF_MANY ? ZBT_LEAF_USUAL : ZBT_LEAF_MAX;
 }
 void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, unsigned to);
-/* Copies all elements, with the garbage. Both leaves have the same packing, and dst has enough space. */
+/* Copies all elements, with the garbage, into an empty leaf that has enough space. */
 void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src);
 bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it);
 void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* there must be space */
 void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to);             /* big members are not freed */
-/* The bound of integers in narrow leaves, below 2^53. */
+/* The bound of integers in narrow leaves, below 2^53; and of those in units of less than 1: a product with
+ * the power of ten is then less than half a unit away from the integer. */
 #define ZBT_NARROW_BELOW 9e15
+#define ZBT_SCALED_BELOW 1e15
+/* Finds the integer that the score is in units of 10^-scale; false: a narrow leaf cannot have it. -0 is none.
+ */
+static inline bool zbtToUnits(double score, unsigned scale, int64_t *units) {
+    if (likely(!scale)) {
+        if (!(score < ZBT_NARROW_BELOW && score > -ZBT_NARROW_BELOW)) return false;
+        *units = (int64_t)score;
+        return (double)*units == score && (*units || !__builtin_signbit(score));
+    }
+    double product = score * zbt_units[scale];
+    if (!(product < ZBT_SCALED_BELOW && product > -ZBT_SCALED_BELOW)) return false;
+    *units = (int64_t)(product + __builtin_copysign(0.5, product));
+    return (double)*units / zbt_units[scale] == score && (*units || !__builtin_signbit(score));
+}
 static inline bool zbtLeafFitsWide(const struct zbtLeaf *l, double score) {
     if (l->width >= 8) return true;
     uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)l->base;
     return above >> (8 * l->width) == 0 && score != 0;
 }
-/* Returns whether the leaf can store the score: a narrow leaf takes integers near enough to its base,
- * except -0. */
+/* Returns whether the leaf can store the score: a narrow leaf takes those near enough to its base. */
 static inline bool zbtLeafFits(const struct zbtLeaf *l, double score, int rest) {
     if (unlikely(rest) && l->width != ZBT_WIDTH_EXACT) return false;
     if (unlikely(l->width > 4)) return zbtLeafFitsWide(l, score);
-    if (!(score < ZBT_NARROW_BELOW && score > -ZBT_NARROW_BELOW)) return false;
-    int64_t whole = (int64_t)score;
-    return (double)whole == score && (uint64_t)whole - (uint64_t)l->base <= zbt_masks[l->width] &&
-           (whole || !__builtin_signbit(score));
+    int64_t units;
+    return zbtToUnits(score, l->scale, &units) && (uint64_t)units - (uint64_t)l->base <= zbt_masks[l->width];
 }
 void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot,
                      struct zscore score); /* the score must fit and keep the order */

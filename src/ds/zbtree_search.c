@@ -22,18 +22,27 @@ _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
 
 /* ---- Searching a leaf by order ---- */
 
+/* Returns the first integer n for which n units of 10^-scale are not left of x, which is not too large. */
+static int64_t zbtSearchUnitsFor(double x, bool past, unsigned scale) {
+    double units = zbt_units[scale], product = x * units;
+    int64_t n = (int64_t)product - 2; /* it is less than one unit away */
+    while (past ? (double)n / units <= x : (double)n / units < x) n++;
+    return n;
+}
+
 /* Returns how far above the base a score has to be in order not to be left of x, if the score fits a
- * narrow leaf. All such scores are integers. */
+ * narrow leaf. All such scores are integers, in units of the leaf's scale. */
 static inline uint64_t zbtSearchAboveFor(const struct zbtLeaf *l, double x, bool past) {
     if (l->width > 4) {
         int64_t ordinal = zbtOrdinal(x + 0.0) + past; /* -0 counts as 0 */
         return ordinal > l->base ? (uint64_t)ordinal - (uint64_t)l->base : 0;
     }
-    const double limit = 18014398509481984.0; /* 2^54, which is beyond all of them */
+    const double limit = l->scale ? ZBT_SCALED_BELOW / zbt_units[l->scale] : ZBT_NARROW_BELOW;
     if (!(x > -limit)) return 0;
     if (x >= limit) return UINT64_MAX;
     int64_t whole = (int64_t)x;
     whole += past ? 1 - ((double)whole > x) : (double)whole < x;
+    if (unlikely(l->scale)) whole = zbtSearchUnitsFor(x, past, l->scale);
     return whole > l->base ? (uint64_t)(whole - l->base) : 0;
 }
 
@@ -125,7 +134,7 @@ static bool zbtSearchStartsLeft(const struct zbtInner *n, unsigned i, const stru
     for (int level = n->level - 1; level > 0; level--) child = zbtChildren(child)[0];
     const struct zbtLeaf *l = child;
     const uint8_t *slot = zbtSlot(l, 0);
-    return zbtIsLeft(zbtScoreOf(slot, l->width, l->base), l, slot, t);
+    return zbtIsLeft(zbtScoreIn(l, slot), l, slot, t);
 }
 
 /* Returns the last of the children low .. high that starts left of the target; low if there is none. */

@@ -132,6 +132,8 @@ enum scores {
     FALLING,
     STAMPS,
     FRACTIONS,
+    DECIMALS,
+    SCALED_LIMIT,
     REALS,
     BELOW_ZERO,
     NARROW_LIMIT,
@@ -152,6 +154,10 @@ static double zbtreeTestRandomScore(void) {
     case FALLING: return tide -= (double)randomBelow(4);
     case STAMPS: return 1.7e12 + (double)randomBelow(1000000000);
     case FRACTIONS: return (double)randomBelow(5000) / 4;
+    case DECIMALS: /* few have many decimals */
+        return ((double)randomBelow(100000) - 50000) /
+               (randomBelow(10) ? 10 : zbt_units[randomBelow(ZBT_SCALES)]);
+    case SCALED_LIMIT: return (1e15 + (double)randomBelow(1000) - 500) / zbt_units[randomBelow(3)];
     case REALS: return randomBelow(500) ? randomDouble() : randomDouble() * 1e9;
     case BELOW_ZERO: return -1e6 - randomDouble() * (double)(randomBelow(100) ? 1 : 1000);
     case NARROW_LIMIT: return (randomBelow(8) ? 9e15 : 9007199254740992.0) + (double)randomBelow(100) - 50;
@@ -736,16 +742,23 @@ static void zbtreeTestWidths(void **state) {
     assert_int_equal(WIDTH_FOR(1, 2, 3), 1);
     assert_int_equal(WIDTH_FOR(1, 2, 1000), 2);
     assert_int_equal(WIDTH_FOR(-1e9, 0, 1), 4);
-    assert_int_equal(WIDTH_FOR(0.5, 0.50001, 0.500001), 5);
-    assert_int_equal(WIDTH_FOR(0.5, 0.5005, 0.501), 6);
-    assert_int_equal(WIDTH_FOR(0.5, 0.9, 0.25), 7);
-    assert_int_equal(WIDTH_FOR(-0.5, -0.500001, -0.50001), 5);
+    assert_int_equal(WIDTH_FOR(0, 2.5, -3, 1e-1), 1);
+    assert_int_equal(WIDTH_FOR(0.5, 0.50001, 0.500001), 1);
+    assert_int_equal(WIDTH_FOR(0.01, 0.07, 655.35), 2);
+    assert_int_equal(WIDTH_FOR(19.99, -1e6, 0.3), 4);
+    assert_int_equal(WIDTH_FOR(1e8 + 0.125, 1e8 - 0.000001), 4);
+    assert_int_equal(WIDTH_FOR(0.1, 0.2, 0.1 + 0.2), 7); /* the sum is not 0.3 */
+    assert_int_equal(WIDTH_FOR(0.5, 0.50001, 0.5000001), 5);
+    assert_int_equal(WIDTH_FOR(0.5, 0.5005, 0.5000001), 6);
+    assert_int_equal(WIDTH_FOR(0.5, 0.9, 0.2500001), 7);
+    assert_int_equal(WIDTH_FOR(-0.5, -0.5000001, -0.50001), 5);
     assert_int_equal(WIDTH_FOR(-1e9 - 0.5, -1e12, -1e10), 7);
+    assert_int_equal(WIDTH_FOR(1e14 + 0.5, 1e14), 5);  /* too large for tenths */
     assert_int_equal(WIDTH_FOR(1e15, 1e15 + 1e10), 5); /* integers, too far apart for 4 bytes */
     assert_int_equal(WIDTH_FOR(INFINITY, 1e308, 1.7e308), 7);
     assert_int_equal(WIDTH_FOR(-INFINITY, -1e308), 7);
     assert_int_equal(WIDTH_FOR(-INFINITY, INFINITY, 0.5), 8);
-    assert_int_equal(WIDTH_FOR(-0.5, 0.5), 8);
+    assert_int_equal(WIDTH_FOR(-1e-7, 0.5), 8);
     assert_int_equal(WIDTH_FOR(0.0, 0.5, -0.0), 8); /* equal, but to be distinguished */
     assert_int_equal(WIDTH_FOR(5e-324, -5e-324, 0.0, -0.0), 8);
     assert_int_equal(WIDTH_FOR(5e-324, 1e-320), 5);
