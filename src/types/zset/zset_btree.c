@@ -162,22 +162,16 @@ static void *zsetBtreeEraseRange(void *z, uint64_t rank, uint64_t count) {
 
 /* ---- Replying ---- */
 
-/* Replies `count` elements of one leaf from slot i on. Width and shape are constants in each inlined copy. */
-ZBT_INLINE void zsetBtreeEmitRun(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count,
-                                 int step, unsigned width) {
+/* Replies `count` elements of one leaf from slot i on. */
+static void zsetBtreeEmitLeaf(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count,
+                              int step) {
     const uint8_t *slot = zbtSlot(l, i);
-    int stride = step * (int)(2 + width);
-    int64_t base = l->base;
+    int stride = step * (int)(2 + l->width);
     for (; count; count--, slot += stride)
         zsetWrite(w, zbtMemberIn(l, slot),
                   w->shape == ZSHAPE_MEMBERS
                       ? zscoreOf(0)
-                      : (struct zscore){zbtScoreIn(slot, width, base), zbtRestIn(slot, width)});
-}
-
-static void zsetBtreeEmitLeaf(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count,
-                              int step) {
-    zsetBtreeEmitRun(w, l, i, count, step, l->width);
+                      : (struct zscore){zbtScoreIn(l, slot), zbtRestIn(slot, l->width)});
 }
 
 /* The next leaf is prefetched while this one is written. */

@@ -301,13 +301,14 @@ static void zsetCollectScanned(void *priv, const struct zsetElement *e) {
 static void zsetReplyScanned(struct client *c, uint64_t cursor, const struct zsetItems *items,
                              bool noscores) {
     char text[LONG_STR_SIZE];
+    struct zsetWriter w;
     replyArrayLen(c, 2);
     replyBulk(c, strN(text, ull2string(text, cursor)));
     replyArrayLen(c, (int64_t)(noscores ? items->count : 2 * items->count));
-    for (size_t i = 0; i < items->count; i++) {
-        replyBulk(c, items->item[i].member);
-        if (!noscores) zsetReplyScore(c, items->item[i].score, false);
-    }
+    zsetWriterBegin(&w, c, noscores ? ZSHAPE_MEMBERS : ZSHAPE_FLAT);
+    w.resp3 = false; /* a score is a string in any protocol */
+    for (size_t i = 0; i < items->count; i++) zsetWrite(&w, items->item[i].member, items->item[i].score);
+    zsetWriterEnd(&w);
 }
 
 void zscanCommand(struct client *c) {
