@@ -223,10 +223,10 @@ static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at
 
 /* ---- Creating and removing the map ---- */
 
-static zbtree *zbtMakeMap(zbtree *t, size_t entries) {
+static zbtree *zbtMakeMap(zbtree *t, size_t entries, const struct zsetItem *items) {
     t = zrealloc(t, sizeof *t + sizeof(struct zbtMap));
     t->form = ZBT_MAPPED;
-    zbtMapInit(zbtMapOf(t), t, entries);
+    zbtMapInit(zbtMapOf(t), t, entries, items);
     return t;
 }
 
@@ -286,7 +286,7 @@ static zbtree *zbtCountInserted(zbtree *t, const struct zbtLeaf *l, uint64_t has
         zbtMapAdd(zbtMapOf(t), l, hash);
         zbtMapGrew(t, hash);
     } else if (unlikely(t->leaves > ZBT_MAP_LEAVES)) {
-        t = zbtMakeMap(t, 0);
+        t = zbtMakeMap(t, 0, NULL);
     }
     return t;
 }
@@ -444,7 +444,7 @@ zbtree *zbtCreate(size_t entries) {
     zbtree *t = zmalloc(sizeof *t);
     struct zbtLeaf *l = zbtLeafNew(ZBT_LEAF_USUAL, none, most, GUESSED_BYTES);
     *t = (zbtree){.root = l, .first = l, .last = l, .leaves = 1, .form = ZBT_PLAIN};
-    return zbtMakeMap(t, entries);
+    return zbtMakeMap(t, entries, NULL);
 }
 
 /* ---- Building ---- */
@@ -463,11 +463,13 @@ static struct zbtRun zbtMeasureRun(const struct zsetItem *items, size_t left) {
     unsigned most = left < ZBT_LEAF_SLOTS ? (unsigned)left : ZBT_LEAF_SLOTS;
     while (run.count < most) {
         struct zscore score = items[next.count++].score;
-        struct zbtItem it = {.score = score.value, .member = items[run.count].member};
-        scale = zbtScaleFor(it.score, scale);
-        rests = rests || score.rest;
-        next.bytes += it.member.len > ZBT_INLINE_MAX ? 1 + sizeof it.big : zbtItemBytes(&it);
-        next.p = rests ? zbtPackExact() : zbtPackScores(items[0].score.value, it.score, scale);
+        size_t len = items[run.count].member.len;
+        next.bytes += len > ZBT_INLINE_MAX ? 1 + sizeof(struct zbtBig *) : 1 + len;
+        if (!run.count || score.rest || !zbtPackingFits(next.p, score.value)) {
+            scale = zbtScaleFor(score.value, scale);
+            rests = rests || score.rest;
+            next.p = rests ? zbtPackExact() : zbtPackScores(items[0].score.value, score.value, scale);
+        }
         next.need = zbtLeafNeed(next.count, next.bytes, next.p.width);
         if (next.need > zbtLeafMaxSize(next.count) && next.need > zmallocGoodSize(run.need)) break;
         run = next;
@@ -478,7 +480,7 @@ static struct zbtRun zbtMeasureRun(const struct zsetItem *items, size_t left) {
 static void zbtFillLeaf(zbtree *t, struct zbtLeaf *l, const struct zsetItem *items, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         struct str member = items[i].member;
-        struct zbtItem it = zbtItemOf(t, items[i].score, member, hashBytes(member.ptr, member.len));
+        struct zbtItem it = zbtItemOf(t, items[i].score, member, zsetItemHash(&items[i]));
         zbtLeafPut(l, i, &it);
     }
     t->length += count;
@@ -510,12 +512,13 @@ zbtree *zbtBuild(const struct zsetItem *items, size_t count) {
     }
     zbtree *t = zmalloc(sizeof *t);
     *t = (zbtree){.form = ZBT_PLAIN};
+    const struct zsetItem *all = items;
     for (; count; run = zbtMeasureRun(items, count)) {
         zbtAddFilledLeaf(t, items, &run);
         items += run.count;
         count -= run.count;
     }
-    return t->leaves > ZBT_MAP_LEAVES ? zbtMakeMap(t, 0) : t;
+    return t->leaves > ZBT_MAP_LEAVES ? zbtMakeMap(t, 0, all) : t;
 }
 
 /* ---- Copying, freeing ---- */
@@ -791,8 +794,8 @@ static bool zbtRescoreInLeaf(zbtree **tp, struct zbtPos p, const struct zbtItem 
     return true;
 }
 
-/* Sets a new score that moves the element to another leaf, if neither leaf changes its size: then the
- * map's entry only gets another number. */
+/* Sets a new score that moves the element to another leaf, unless one leaf has to be split or the other one
+ * joined or shrunk: then the map's entry only gets another number. */
 static bool zbtMoveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uint64_t hash) {
     struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member, it->rest};
     struct zbtLeaf *from = p.leaf;
@@ -800,8 +803,9 @@ static bool zbtMoveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, 
     if (from->count < 2 || zbtLeafLive(from) * 8 < (size_t)from->size * 5) return false;
     struct zbtPos place = zbtSeek(t, &target, &before);
     struct zbtLeaf *to = place.leaf;
-    if (to == from || to->table != from->table || !zbtLeafHasRoom(to, it)) return false;
+    if (to == from || to->table != from->table) return false;
     zbtWillChange(t, to);
+    if (!zbtLeafHasRoom(to, it) && !zbtMakeFit(&t, &to, place.slot, it, false)) return false;
     zbtLeafPut(to, place.slot, it);
     zbtLeafDrop(from, p.slot, p.slot + 1);
     zbtMoveCount(from, to);
@@ -861,7 +865,7 @@ zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
         t = zbtRemoveRun(t, p.leaf, p.slot, p.slot + n);
         count -= n;
     }
-    return new_map && t->leaves > 1 ? zbtMakeMap(t, 0) : t;
+    return new_map && t->leaves > 1 ? zbtMakeMap(t, 0, NULL) : t;
 }
 
 uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {
@@ -873,13 +877,6 @@ uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {
 }
 
 /* ---- Prefetching ---- */
-
-/* Prefetches the header and fp of a leaf, and its first slot. */
-static inline void zbtPrefetchHeader(const struct zbtLeaf *l) {
-    zbtPrefetchLine(l);
-    zbtPrefetchLine((const char *)l + 64);
-    zbtPrefetchLine((const char *)l + 128);
-}
 
 /* Prefetches the first element; the last one is found after the header has been fetched. */
 bool zbtPrefetchEnd(const zbtree *t, bool tail, int step) {

@@ -72,18 +72,18 @@ struct zbtInner;
 struct zbtLeaf {
     struct zbtLeaf *prev, *next;
     struct zbtInner *parent;
-    int64_t base;  /* of the scores, in units (of their ordinals for widths 5 to 7); unused from width 8 on */
-    uint32_t id;   /* leaf number in the map; 0 without a map */
-    uint16_t heap; /* bytes of members, at the end, with garbage */
-    uint16_t garbage;  /* bytes of erased members */
-    uint16_t hole;     /* offset of an erased member that may be written over; 0: none */
-    uint16_t size;     /* bytes of the whole leaf */
-    uint8_t count;     /* elements */
-    uint8_t cap;       /* length of the fp column; a multiple of 16 */
-    uint8_t width : 4; /* bytes of a score */
-    uint8_t scale : 4; /* scores of 1, 2 or 4 bytes are in units of 10^-scale; 0 for the others */
-    uint8_t table : 1; /* the table of the map that has its members */
-    uint8_t epoch : 7; /* that of the tree when the leaf was made, or last passed by a walk */
+    int64_t base; /* of the scores, in units (of their ordinals for widths 5 to 7); unused from width 8 on */
+    uint32_t id : 28;   /* leaf number in the map; 0 without a map */
+    uint32_t scale : 4; /* scores of 1, 2 or 4 bytes are in units of 10^-scale; 0 for the others */
+    uint16_t heap;      /* bytes of members, at the end, with garbage */
+    uint16_t garbage;   /* bytes of erased members */
+    uint16_t hole;      /* offset of an erased member that may be written over; 0: none */
+    uint16_t size;      /* bytes of the whole leaf */
+    uint8_t count;      /* elements */
+    uint8_t cap;        /* length of the fp column; a multiple of 16 */
+    uint8_t width;      /* bytes of a score */
+    uint8_t table : 1;  /* the table of the map that has its members */
+    uint8_t epoch : 7;  /* that of the tree when the leaf was made, or last passed by a walk */
     uint8_t fp[];
 };
 _Static_assert(offsetof(struct zbtLeaf, fp) == 48, "no padding");

@@ -225,7 +225,7 @@ void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned l
     *l = (struct zbtLeaf){.base = p.base,
                           .cap = (uint8_t)cap,
                           .size = (uint16_t)size,
-                          .width = p.width & 0xf,
+                          .width = (uint8_t)p.width,
                           .scale = p.scale & 0xf};
     /* Searches read whole groups. Bytes after the last element do not matter, but memcheck does not know
      * that. */
@@ -310,7 +310,7 @@ bool zbtLeafRepack(struct zbtLeaf *l, struct zbtPacking p, const struct zbtItem 
     if (HEADER + was.cap + count * (2 + p.width) + bytes > was.size || count > was.cap) return false;
     memcpy(slots, zbtSlot(l, 0), was.count * (2u + was.width));
     l->base = p.base;
-    l->width = p.width & 0xf;
+    l->width = (uint8_t)p.width;
     l->scale = p.scale & 0xf;
     zbtLeafConvert(l, zbtSlot(l, 0), &was, slots, was.count);
     return true;

@@ -42,6 +42,7 @@
  * after the other, the tree becomes only an eighth larger meanwhile. */
 #define MOVED_MEMBERS 64
 
+#define LAST_ID       ((1u << 28) - 1) /* of a leaf */
 #define MIN_BUCKETS   2
 #define OVERFLOW_MAX  UINT16_MAX
 #define ALL_SLOTS     ((1u << ZBT_BUCKET_SLOTS) - 1)
@@ -138,12 +139,13 @@ static void zbtMapRenameEntry(const struct zbtMap *m, const part *p, uint32_t wa
     zbtMapPutId(b, slot, id & m->id_mask);
 }
 
-/* Computes the hashes of elements [from, to) and prefetches their buckets. */
+/* Computes the hashes of elements [from, to), which the leaf was made of unless `items` is NULL, and
+ * prefetches their buckets. */
 static void zbtMapHashRun(const struct zbtMap *m, const struct zbtLeaf *in, const struct zbtLeaf *l,
-                          unsigned from, unsigned to, uint64_t *hashes) {
+                          unsigned from, unsigned to, const struct zsetItem *items, uint64_t *hashes) {
     for (unsigned i = from; i < to; i++) {
-        struct str member = zbtMemberIn(l, zbtSlot(l, i));
-        uint64_t hash = *hashes++ = hashBytes(member.ptr, member.len);
+        struct zsetItem of = {.member = zbtMemberIn(l, zbtSlot(l, i)), .hash = items ? items[i].hash : 0};
+        uint64_t hash = *hashes++ = zsetItemHash(&of);
         const part *p = zbtMapPart(m, in, hash);
         __builtin_prefetch(&p->table[zbtMapHome(m, p, hash)], 1);
     }
@@ -296,7 +298,7 @@ void zbtMapShrank(zbtree *t) {
 
 static void zbtMapGiveNumber(struct zbtMap *m, struct zbtLeaf *l) {
     if (m->ids_free) {
-        l->id = m->ids_free;
+        l->id = m->ids_free & LAST_ID;
         m->ids_free = (uint32_t)((uintptr_t)m->leaves[l->id] >> 1);
     } else {
         if (m->ids >= m->ids_cap) {
@@ -305,7 +307,8 @@ static void zbtMapGiveNumber(struct zbtMap *m, struct zbtLeaf *l) {
             m->leaves = zrealloc(m->leaves, size);
             m->leaves[0] = (struct zbtLeaf *)1; /* 0 is the number of no leaf */
         }
-        l->id = m->ids++;
+        serverAssert(m->ids <= LAST_ID);
+        l->id = m->ids++ & LAST_ID;
     }
     m->leaves[l->id] = l;
 }
@@ -331,7 +334,7 @@ static uint64_t zbtMapSalt(zbtree *t) {
     return (salt ^ salt >> 32) * 0xd6e8feb86659fd93ull | 1;
 }
 
-void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries, const struct zsetItem *items) {
     uint64_t expected = entries / ZBT_PARTS, counts[ZBT_PARTS] = {0}, hashes[ZBT_LEAF_SLOTS];
     *m = (struct zbtMap){.ids = 1, .id_mask = id_mask, .salt = zbtMapSalt(t)};
     for (const struct zbtLeaf *l = t->first; l; l = l->next)
@@ -343,7 +346,8 @@ void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
     for (struct zbtLeaf *l = t->first; l; l = l->next) {
         zbtMapGiveNumber(m, l);
         l->table = m->now;
-        zbtMapHashRun(m, l, l, 0, l->count, hashes);
+        zbtMapHashRun(m, l, l, 0, l->count, items, hashes);
+        if (items) items += l->count;
         for (unsigned i = 0; i < l->count; i++) zbtMapAdd(m, l, hashes[i]);
     }
 }
@@ -400,14 +404,14 @@ void zbtMapRemove(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
 
 void zbtMapRemoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to) {
     uint64_t hashes[ZBT_LEAF_SLOTS];
-    zbtMapHashRun(m, l, l, from, to, hashes);
+    zbtMapHashRun(m, l, l, from, to, NULL, hashes);
     for (unsigned i = 0; i < to - from; i++) zbtMapRemove(m, l, hashes[i]);
 }
 
 void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to,
                    const struct zbtLeaf *was) {
     uint64_t hashes[ZBT_LEAF_SLOTS];
-    zbtMapHashRun(m, was, l, from, to, hashes);
+    zbtMapHashRun(m, was, l, from, to, NULL, hashes);
     for (unsigned i = 0; i < to - from; i++) {
         part *old = zbtMapPart(m, was, hashes[i]), *now = zbtMapPart(m, l, hashes[i]);
         if (old == now) {
@@ -417,6 +421,12 @@ void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, uns
             zbtMapAddEntry(m, now, l->id, hashes[i]);
         }
     }
+}
+
+/* Returns the leaf that an entry means, or the first one of those with its number; NULL: there is none. */
+static struct zbtLeaf *zbtMapLeafAt(const struct zbtMap *m, const bucket *b, unsigned slot) {
+    struct zbtLeaf *l = m->leaves[zbtIdAt(m, b, slot)];
+    return zbtMapIsFree(l) ? NULL : l;
 }
 
 /* ---- SCAN ---- */
@@ -430,6 +440,11 @@ struct zbtMapScan {
     zbtScanFn fn;
     void *priv;
 };
+
+/* Returns the fingerprint of a member that has this tag: both are bits of its hash. */
+static inline uint8_t zbtMapFpOf(const struct zbtMapScan *s, uint8_t tag) {
+    return (uint8_t)(tag << ZBT_PART_BITS | s->which);
+}
 
 /* Returns whether the leaf's entries in this table are dead. */
 static bool zbtMapIsDead(const struct zbtMapScan *s, const struct zbtLeaf *l) {
@@ -447,7 +462,7 @@ static void zbtMapScanElement(struct zbtMapScan *s, struct zbtPos p, uint8_t tag
 
 /* Passes those elements of a leaf. */
 static void zbtMapScanLeaf(struct zbtMapScan *s, const struct zbtLeaf *l, uint8_t tag) {
-    uint8_t fp = (uint8_t)(tag << ZBT_PART_BITS | s->which);
+    uint8_t fp = zbtMapFpOf(s, tag);
     for (unsigned at = 0; at < l->count; at += 16) {
         for (uint32_t bits = zbtMapMatchSixteen(l->fp + at, 0xff, fp); bits; bits &= bits - 1) {
             unsigned i = at + (unsigned)__builtin_ctz(bits);
@@ -479,10 +494,25 @@ static void zbtMapScanEntry(struct zbtMapScan *s, const bucket *b, unsigned slot
     }
 }
 
+/* What the entries need is fetched for all of them at once: their leaves, then their elements. */
+static void zbtMapFetchBucket(const struct zbtMapScan *s, const bucket *b) {
+    const struct zbtLeaf *leaves[ZBT_BUCKET_SLOTS];
+    for (uint32_t mask = b->used; mask; mask &= mask - 1) {
+        unsigned slot = (unsigned)__builtin_ctz(mask);
+        leaves[slot] = zbtMapLeafAt(s->m, b, slot);
+        if (leaves[slot]) zbtPrefetchHeader(leaves[slot]);
+    }
+    for (uint32_t mask = b->used; mask; mask &= mask - 1) {
+        unsigned slot = (unsigned)__builtin_ctz(mask);
+        if (leaves[slot]) zbtPrefetchElement(leaves[slot], zbtMapFpOf(s, b->tag[slot]));
+    }
+}
+
 static void zbtMapScanHome(struct zbtMapScan *s) {
     uint32_t i = s->home;
     for (uint32_t left = s->p->buckets; left; left--, i = zbtMapNext(s->p, i)) {
         const bucket *b = &s->p->table[i];
+        zbtMapFetchBucket(s, b);
         for (uint32_t mask = b->used; mask; mask &= mask - 1)
             zbtMapScanEntry(s, b, (unsigned)__builtin_ctz(mask));
         if (!b->overflow) return;
@@ -529,9 +559,7 @@ void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash) {
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash) {
     const bucket *b = zbtMapHomeBucket(m, hash);
     uint32_t mask = zbtMatchTag(b, zbtTag(hash));
-    if (!mask) return NULL;
-    struct zbtLeaf *l = m->leaves[zbtIdAt(m, b, (unsigned)__builtin_ctz(mask))];
-    return zbtMapIsFree(l) ? NULL : l;
+    return mask ? zbtMapLeafAt(m, b, (unsigned)__builtin_ctz(mask)) : NULL;
 }
 
 /* ---- Checking ---- */

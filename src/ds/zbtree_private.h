@@ -34,6 +34,13 @@ static inline void zbtPrefetchLine(const void *p) {
     __asm__ volatile("");
 }
 
+/* Prefetches the header and fp of a leaf, and its first slot. */
+static inline void zbtPrefetchHeader(const struct zbtLeaf *l) {
+    zbtPrefetchLine(l);
+    zbtPrefetchLine((const char *)l + 64);
+    zbtPrefetchLine((const char *)l + 128);
+}
+
 /* ---- Inner nodes: three columns of `cap` ---- */
 
 struct zbtInner {
@@ -232,6 +239,12 @@ static inline bool zbtToUnits(double score, unsigned scale, int64_t *units) {
     *units = (int64_t)(product + __builtin_copysign(0.5, product));
     return (double)*units / zbt_units[scale] == score && (*units || !__builtin_signbit(score));
 }
+/* Returns whether a narrow leaf of this packing can store the score: false for all others. */
+static inline bool zbtPackingFits(struct zbtPacking p, double score) {
+    int64_t units;
+    return p.width <= 4 && zbtToUnits(score, p.scale, &units) &&
+           (uint64_t)units - (uint64_t)p.base <= zbt_masks[p.width];
+}
 static inline bool zbtLeafFitsWide(const struct zbtLeaf *l, double score) {
     if (l->width >= 8) return true;
     uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)l->base;
@@ -241,8 +254,7 @@ static inline bool zbtLeafFitsWide(const struct zbtLeaf *l, double score) {
 static inline bool zbtLeafFits(const struct zbtLeaf *l, double score, int rest) {
     if (unlikely(rest) && l->width != ZBT_WIDTH_EXACT) return false;
     if (unlikely(l->width > 4)) return zbtLeafFitsWide(l, score);
-    int64_t units;
-    return zbtToUnits(score, l->scale, &units) && (uint64_t)units - (uint64_t)l->base <= zbt_masks[l->width];
+    return zbtPackingFits((struct zbtPacking){l->base, l->width, l->scale}, score);
 }
 void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot,
                      struct zscore score); /* the score must fit and keep the order */
@@ -292,8 +304,8 @@ size_t zbtInnerSize(unsigned cap);
 
 /* ---- zbtree_map.c ---- */
 
-/* Adds all leaves of the tree. */
-void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries);
+/* Adds all leaves of the tree, which were made of these items unless NULL. */
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries, const struct zsetItem *items);
 void zbtMapFree(struct zbtMap *m);
 void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src); /* the pointers to leaves are NULL */
 size_t zbtMapMemory(const struct zbtMap *m);

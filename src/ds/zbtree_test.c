@@ -478,7 +478,8 @@ static void opCopy(void) {
 /* Replaces the tree by one that is built of the model. */
 static void opBuild(void) {
     static struct zsetItem items[UNIVERSE];
-    for (size_t i = 0; i < modelLen; i++) items[i] = (struct zsetItem){memberOf[model[i].id], model[i].score};
+    for (size_t i = 0; i < modelLen; i++)
+        items[i] = (struct zsetItem){memberOf[model[i].id], model[i].score, i % 2 ? hashOf[model[i].id] : 0};
     zbtreeTestEndWalk(randomBelow(2));
     zbtFree(tree);
     tree = zbtBuild(items, modelLen);

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash_function.h"
 #include "base/str.h"
 #include "ds/zscore.h"
 
@@ -45,7 +46,11 @@ typedef struct zskiplist zskiplist;
 struct zsetItem {
     struct str member;
     struct zscore score;
+    uint64_t hash; /* hashBytes() of the member; 0: it has not been computed */
 };
+static inline uint64_t zsetItemHash(const struct zsetItem *item) {
+    return item->hash ? item->hash : hashBytes(item->member.ptr, item->member.len);
+}
 
 /* Ranges: the score range [min, max], each end open or closed; the lexicographic range over members, which
  * presumes equal scores. */

@@ -31,10 +31,11 @@ struct zsetBulk {
 };
 
 /* Returns the slot that has the member, or the free one for it. */
-static struct zsetBulkSlot *zsetBulkFind(const struct zsetBulk *b, struct str member, uint32_t hash) {
+static struct zsetBulkSlot *zsetBulkFind(const struct zsetBulk *b, struct str member, uint64_t hash) {
     for (size_t i = hash & b->mask;; i = (i + 1) & b->mask) {
         struct zsetBulkSlot *s = &b->slots[i];
-        if (!s->number || (s->hash == hash && strEq(b->items.item[s->number - 1].member, member))) return s;
+        if (!s->number || (s->hash == (uint32_t)hash && strEq(b->items.item[s->number - 1].member, member)))
+            return s;
     }
 }
 
@@ -44,7 +45,7 @@ static struct zscore zsetBulkStored(const struct zsetBulk *b, struct zscore scor
 }
 
 static enum zsetAdded zsetBulkAdd(struct zsetBulk *b, struct str member, struct zscore score, int flags) {
-    uint32_t hash = (uint32_t)hashBytes(member.ptr, member.len);
+    uint64_t hash = hashBytes(member.ptr, member.len);
     struct zsetBulkSlot *s = zsetBulkFind(b, member, hash);
     if (s->number) {
         struct zsetItem *item = &b->items.item[s->number - 1];
@@ -56,8 +57,8 @@ static enum zsetAdded zsetBulkAdd(struct zsetBulk *b, struct str member, struct 
     b->bytes += member.len + ZSET_LISTPACK_SCORE;
     b->small =
         b->small && zsetFitsListpack(b->items.count + 1, member.len) && b->bytes <= LISTPACK_MAX_SAFETY_LIMIT;
-    *s = (struct zsetBulkSlot){hash, (uint32_t)b->items.count + 1};
-    zsetItemsAdd(&b->items, member, zsetBulkStored(b, score), false);
+    zsetItemsAdd(&b->items, member, zsetBulkStored(b, score), false)->hash = hash;
+    *s = (struct zsetBulkSlot){(uint32_t)hash, (uint32_t)b->items.count};
     return ZADD_ADDED;
 }
 
@@ -73,8 +74,9 @@ static void zsetBulkBegin(struct zsetBulk *b, struct zsetRef z, size_t count) {
     struct zsetElement e;
     while (zsetNext(&it, &e)) {
         struct zsetItem *item = zsetItemsAddElement(&b->items, &e);
-        uint32_t hash = (uint32_t)hashBytes(item->member.ptr, item->member.len);
-        *zsetBulkFind(b, item->member, hash) = (struct zsetBulkSlot){hash, (uint32_t)b->items.count};
+        item->hash = hashBytes(item->member.ptr, item->member.len);
+        *zsetBulkFind(b, item->member, item->hash) =
+            (struct zsetBulkSlot){(uint32_t)item->hash, (uint32_t)b->items.count};
     }
 }
 

@@ -529,7 +529,7 @@ static void zsetIndexTestBuild(void **state) {
         beyond = n % 4 == 1;
         fillModel(n, n % 3 ? "member " : "12");
         for (size_t i = 0; i < n; i++)
-            items[i] = (struct zsetItem){zsetIndexTestNameOf(&model[i]), model[i].score};
+            items[i] = (struct zsetItem){zsetIndexTestNameOf(&model[i]), model[i].score, 0};
         struct zsetRef z = {index->build(items, n), index};
         checkInvariants(z);
         zsetIndexTestCheckAll(z);

@@ -54,7 +54,7 @@ struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, struct
     }
     if (copy) member.ptr = zsetItemsKeepBytes(items, member);
     struct zsetItem *item = &items->item[items->count++];
-    *item = (struct zsetItem){member, score};
+    *item = (struct zsetItem){member, score, 0};
     return item;
 }
 

@@ -74,7 +74,7 @@ static void *zsetSkiplistBuild(const struct zsetItem *items, size_t count) {
             hashtableAddUnchecked(&zs->members, zslAppend(&zs->list, item->score, item->member), *hash);
         }
         if (i >= count) continue;
-        *hash = zsetSkiplistMemberHash(items[i].member);
+        *hash = zsetItemHash(&items[i]);
         hashtablePrefetchBucket(&zs->members, *hash);
     }
     return zs;
