@@ -29,6 +29,9 @@ enum {
     AT_PRIMARY = 2128,
     AT_IP = 2168,
     AT_EXTENSIONS = 2214,
+    AT_SYNC_REPLICAS = 2228, /* reserved by Valkey, as are the 12 bytes before it */
+    AT_HISTORY = 2230,
+    AT_REIGN = 2238,
     AT_OTHER_PORT = 2246,
     AT_BUS_PORT = 2248,
     AT_FLAGS = 2250,
@@ -36,7 +39,7 @@ enum {
     AT_MESSAGE_FLAGS = 2253,
 };
 _Static_assert(AT_PRIMARY == AT_SLOTS + sizeof(struct slotSet) && AT_EXTENSIONS == AT_IP + NODE_IP_LEN &&
-                   AT_MESSAGE_FLAGS + 3 == BUS_HEADER_LEN,
+                   AT_REIGN + 8 == AT_OTHER_PORT && AT_MESSAGE_FLAGS + 3 == BUS_HEADER_LEN,
                "the header has no gaps but its reserved bytes");
 
 /* ---- Numbers ---- */
@@ -95,6 +98,10 @@ static void busReadHeader(const uint8_t *p, struct busHeader *h) {
     h->node_flags = busGet16(p + AT_FLAGS);
     h->state = p[AT_STATE];
     h->flags = p[AT_MESSAGE_FLAGS];
+    bool fences = h->flags & BUS_FENCES;
+    h->sync_replicas = fences ? busGet16(p + AT_SYNC_REPLICAS) : 0;
+    h->history = fences ? busGet64(p + AT_HISTORY) : 0;
+    h->reign = fences ? busGet64(p + AT_REIGN) : 0;
 }
 
 /* Sums up the lengths of all extensions. Returns false if they do not fit into `room` bytes. */
@@ -282,6 +289,11 @@ sds busBegin(sds s, const struct busHeader *h) {
     busPut16(p + AT_FLAGS, h->node_flags);
     p[AT_STATE] = h->state;
     p[AT_MESSAGE_FLAGS] = h->flags;
+    if (h->flags & BUS_FENCES) {
+        busPut16(p + AT_SYNC_REPLICAS, h->sync_replicas);
+        busPut64(p + AT_HISTORY, h->history);
+        busPut64(p + AT_REIGN, h->reign);
+    }
     return sdscatlen(s, p, sizeof p);
 }
 

@@ -59,8 +59,14 @@ enum {
     NODE_LIGHT_MODULE = 1 << 12, /* accepts light headers of MODULE, and repeated MEETs */
     NODE_PRIMARY_FAIL = 1 << 13, /* it says that its primary has failed */
 };
-/* Flags of a message. */
-enum { BUS_PAUSED = 1, BUS_FORCE_ACK = 2, BUS_HAS_EXTENSIONS = 4 };
+/* Flags of a message. The last two are of this server; others ignore them, and the bytes that they announce. */
+enum {
+    BUS_PAUSED = 1,
+    BUS_FORCE_ACK = 2,
+    BUS_HAS_EXTENSIONS = 4,
+    BUS_ELECTING = 64, /* the sender may still win its election (cluster_engine_fence.c) */
+    BUS_FENCES = 128,  /* the sender answers such elections; sync_replicas, history and reign are set */
+};
 
 struct busHeader { /* header of a full message, in host order */
     uint16_t type;
@@ -71,6 +77,8 @@ struct busHeader { /* header of a full message, in host order */
     uint8_t state; /* 0: the sender's cluster is ok */
     uint8_t flags; /* BUS_PAUSED ... */
     uint64_t current_epoch, config_epoch, offset;
+    uint16_t sync_replicas;  /* min-replicas-sync, at most UINT16_MAX; these three only with BUS_FENCES */
+    uint64_t history, reign; /* the history that `offset` counts in, and its primary's epoch; 0: unknown */
     char sender[NODE_ID_LEN];
     char primary[NODE_ID_LEN]; /* all NUL: the sender is a primary */
     char ip[NODE_IP_LEN];      /* NUL-terminated; "": the address of the socket */

@@ -98,7 +98,8 @@ void engineSetTime(struct engine *e, int64_t now_ms) {
     if (by_ms >= 0) return;
     int64_t *const times[] = {
         &e->started_ms,         &e->minority_ms,   &e->logged_down_ms, &e->election.start_ms,
-        &e->election.reason_ms, &e->manual.end_ms, &e->announce_ms,    &e->reservation.announced_ms};
+        &e->election.reason_ms, &e->manual.end_ms, &e->announce_ms,    &e->reservation.announced_ms,
+        &e->election.fence_asked_ms};
     if (by_ms <= -ENGINE_TICK_MS)
         engineLog(e, LL_WARNING, "The clock went back by %lld ms", (long long)-by_ms);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) engineShift(times[i], by_ms);
@@ -116,6 +117,7 @@ void engineTick(struct engine *e, int64_t now_ms) {
         e->announce_ms = 0;
         engineAddTodo(e, TODO_BROADCAST);
     }
+    fenceTick(e);
     if (nodeIsReplica(e->t.myself)) {
         electionTick(e);
         orphansTick(e);
@@ -367,7 +369,8 @@ static bool engineProcessHeartbeat(struct engine *e, struct busLink *link, struc
     if (nodeIsPrimary(sender) && nodeIsPrimary(e->t.myself) && h->config_epoch == e->t.myself->config_epoch)
         epochResolveCollision(e, sender, &h->slots);
     gossipProcess(e, sender, m);
-    extensionsProcess(e, sender, m); /* last: the code above relies on the shard known before */
+    extensionsProcess(e, sender, m); /* last of these: the code above relies on the shard known before */
+    fenceProcessHeartbeat(e, sender, h);
     return true;
 }
 
@@ -442,6 +445,8 @@ static bool engineProcessMessage(struct engine *e, struct busLink *link, const u
         engineBindInbound(e, link, sender);
         sender->flags = (uint16_t)((sender->flags & ~LEARNT_FLAGS) | (h->node_flags & LEARNT_FLAGS));
         sender->data_received_ms = e->now_ms;
+        sender->fence.knows = h->flags & BUS_FENCES ? FENCES_YES : FENCES_NO;
+        sender->fence.sync_replicas = h->sync_replicas;
         engineTakeEpochs(e, sender, h);
     }
     if (engineIsHeartbeat(h)) return engineProcessHeartbeat(e, link, sender, &m);
@@ -454,8 +459,14 @@ static bool engineProcessMessage(struct engine *e, struct busLink *link, const u
     }
     switch (h->type) {
     case BUS_FAIL: engineProcessFail(e, sender, &m); break;
-    case BUS_AUTH_REQUEST: voteProcessRequest(e, sender, link, h); break;
-    case BUS_AUTH_ACK: voteProcessAck(e, sender, h); break;
+    case BUS_AUTH_REQUEST:
+        voteProcessRequest(e, sender, link, h);
+        fenceProcessRequest(e, sender, link, h);
+        break;
+    case BUS_AUTH_ACK:
+        voteProcessAck(e, sender, h);
+        fenceProcessAnswer(e, sender, h);
+        break;
     case BUS_UPDATE: updateProcess(e, &m); break;
     case BUS_MFSTART: manualProcessRequest(e, sender); break;
     default: engineDeliver(e, sender, &m); break;
@@ -478,6 +489,7 @@ bool engineReceive(struct engine *e, struct busLink *link, const uint8_t *packet
 void engineFollow(struct engine *e, struct clusterNode *primary, bool full_sync) {
     struct clusterNode *me = e->t.myself;
     serverAssert(primary && primary != me);
+    fenceNoteHistory(e);
     if (nodeIsPrimary(me)) slotsInherit(e, me, NULL);
     if (full_sync) topologyCloseSlots(&e->t); /* they belong to the shard that this node leaves */
     nodeBecomeReplica(&e->t, me, primary);

@@ -10,7 +10,8 @@
  *
  * The parts: cluster_engine.c creates the engine and orders its work; cluster_engine_members.c handshake,
  * links, gossip; cluster_engine_failure.c heartbeat, failure detection, cluster state; cluster_engine_slots.c
- * claims, epochs, UPDATE; cluster_engine_election.c ranks, votes; cluster_engine_manual.c manual failover;
+ * claims, epochs, UPDATE; cluster_engine_election.c ranks, votes; cluster_engine_fence.c acknowledgements
+ * that stop for an election (min-replicas-sync); cluster_engine_manual.c manual failover;
  * cluster_engine_orphans.c replicas that move; cluster_engine_send.c messages.
  *
  * Invariants
@@ -53,7 +54,9 @@ struct engineSettings {
     int64_t manual_failover_timeout_ms, blacklist_ttl_s;
     int64_t replica_validity_factor, migration_barrier, gossip_percent;
     int64_t repl_ping_period_s;
+    int64_t sync_replicas; /* min-replicas-sync; 0: off */
     bool require_full_coverage, allow_replica_migration;
+    bool unclean_failover;    /* an election is won without the answers that min-replicas-sync needs */
     int replica_no_failover;  /* enum noFailover */
     bool tls;                 /* tls-cluster: the bus announces the TLS port as "the port" */
     const char *announced_ip; /* "": the address of the sockets */
@@ -85,6 +88,8 @@ struct engineEnv {
     /* Replicates `primary`; NULL: becomes a primary. full_sync: the data here is of another shard. */
     void (*follow)(void *ctx, struct clusterNode *primary, bool full_sync);
     void (*pause)(void *ctx, int64_t until_ms); /* pauses writes; 0: ends the pause */
+    void (*holdAcks)(void *ctx, bool hold);     /* whether a replica sends no acknowledgements */
+    uint64_t (*history)(void *ctx);             /* identifies the history of the data here */
     uint64_t (*keysInSlot)(void *ctx, int slot);
     void (*deleteSlot)(void *ctx, int slot); /* deletes the keys of the slot, and propagates that */
     void (*slotsChanged)(void *ctx);         /* owners or open slots have changed */
@@ -106,7 +111,8 @@ enum cannotFailover {
     CANNOT_DATA_AGE,
     CANNOT_WAITING_DELAY,
     CANNOT_EXPIRED,
-    CANNOT_WAITING_VOTES
+    CANNOT_WAITING_VOTES,
+    CANNOT_WAITING_ACKS
 };
 
 struct engineElection {
@@ -114,6 +120,8 @@ struct engineElection {
     uint64_t epoch;   /* the epoch of the votes */
     int votes, rank, primary_rank;
     bool sent, force_ack;
+    enum { FENCE_NONE, FENCE_ASKED, FENCE_WITHDRAWN } fence; /* WITHDRAWN: it cannot be won any more */
+    int64_t fence_asked_ms;
     enum cannotFailover reason; /* as last logged */
     int64_t reason_ms;          /* when the reason was last logged */
 };
@@ -123,6 +131,13 @@ struct engineManual {
     struct clusterNode *replica; /* the replica for which a primary is paused */
     uint64_t paused_offset;      /* offset of a replica's primary, valid if has_offset */
     bool has_offset, can_start;
+};
+
+/* What a replica's acknowledgements are about (cluster_engine_fence.c). */
+struct engineFence {
+    uint64_t history; /* of the data here; 0: not synchronized since the start */
+    uint64_t reign;   /* the epoch of the primary with that history, when it was first synchronized with */
+    bool held;        /* nothing is acknowledged at present */
 };
 
 /* An epoch to be taken without votes (cluster_engine_slots.c). */
@@ -166,6 +181,7 @@ struct engine {
     unsigned todo;                /* TODO_… */
     struct engineElection election;
     struct engineManual manual;
+    struct engineFence fence;
     struct engineReservation reservation;
     struct busStats stats;
     struct logLimit hostile_log; /* for messages that anybody can send */
@@ -178,6 +194,9 @@ static inline bool engineIsClusterOk(const struct engine *e) {
  * fills the settings. */
 void engineInit(struct engine *e, const struct engineEnv *env, void *ctx, int64_t now_ms);
 void engineCreateMyself(struct engine *e); /* this becomes a node with a new id that knows no others */
+/* The topology and the settings have been read. With min-replicas-sync, a replica acknowledges nothing until it
+ * knows that no election waits for what it may have answered before the start (cluster_engine_fence.c). */
+void engineStart(struct engine *e);
 void engineDestroy(struct engine *e);      /* links have been closed before */
 /* Adds TODO_… to the work for the end of the turn. */
 static inline void engineAddTodo(struct engine *e, unsigned what) {

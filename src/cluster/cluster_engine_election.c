@@ -32,10 +32,6 @@ static int64_t electionDelayUnit(const struct engine *e) {
     return delay > DELAY_MAX_MS ? DELAY_MAX_MS : delay < 1 ? 1 : delay;
 }
 
-static bool electionIsManual(const struct engine *e) {
-    return e->manual.end_ms && e->manual.can_start;
-}
-
 /* ---- Ranks: how many others should try first ---- */
 
 /* Compares what counts in this order: more data, then the lower priority number, then the lower id. Data
@@ -96,7 +92,8 @@ static void electionLogCannot(struct engine *e, enum cannotFailover reason) {
             "The link to the primary has been down for longer than cluster-replica-validity-factor allows.",
         [CANNOT_WAITING_DELAY] = "The delay before the next election is not over.",
         [CANNOT_EXPIRED] = "Failover attempt expired.",
-        [CANNOT_WAITING_VOTES] = "The majority has not voted yet."};
+        [CANNOT_WAITING_VOTES] = "The majority has not voted yet.",
+        [CANNOT_WAITING_ACKS] = "Too few replicas have stopped acknowledging to the failed primary."};
     struct engineElection *x = &e->election;
     if (reason == x->reason && e->now_ms - x->reason_ms < RELOG_MS) return;
     x->reason = reason;
@@ -104,6 +101,7 @@ static void electionLogCannot(struct engine *e, enum cannotFailover reason) {
     engineLog(e, LL_NOTICE, "Currently unable to failover: %s", reasons[reason]);
     if (reason == CANNOT_WAITING_VOTES)
         engineLog(e, LL_NOTICE, "Votes needed: %d, votes received: %d", topologySureQuorum(&e->t), x->votes);
+    if (reason == CANNOT_WAITING_ACKS) fenceLogMissing(e);
 }
 
 static bool electionIsNeeded(const struct engine *e) {
@@ -194,6 +192,7 @@ static void electionStart(struct engine *e) {
     x->epoch = ++e->t.current_epoch;
     x->sent = true;
     x->votes = 0;
+    fenceBegin(e);
     engineLog(e, LL_NOTICE, "The election for epoch %llu begins; the configuration epoch is %llu",
               (unsigned long long)x->epoch, (unsigned long long)e->t.myself->primary->config_epoch);
     e->env->save(e->ctx, true); /* after a restart, votes for this epoch must not be requested again */
@@ -213,6 +212,7 @@ void electionTakeOver(struct engine *e) {
     e->env->follow(e->ctx, NULL, false);
     manualReset(e);
     e->election = (struct engineElection){0};
+    fenceUpdate(e);
     e->env->save(e->ctx, true);
     messageBroadcastPong(e, TO_ALL);
     engineAddTodo(e, TODO_STATE | TODO_SLOTS);
@@ -229,16 +229,30 @@ static void electionWin(struct engine *e) {
     electionTakeOver(e);
 }
 
+/* Ends an election for which others have ceased to acknowledge; the next one begins anew. */
+static void electionGiveUp(struct engine *e) {
+    if (e->election.fence == FENCE_NONE) return;
+    fenceWithdraw(e);
+    e->election = (struct engineElection){.reason = e->election.reason, .reason_ms = e->election.reason_ms};
+}
+
+static void electionExpire(struct engine *e) {
+    electionLogCannot(e, CANNOT_EXPIRED);
+    fenceWithdraw(e);
+}
+
 void electionTick(struct engine *e) {
     serverAssert(nodeIsReplica(e->t.myself));
     struct engineElection *x = &e->election;
     if (!electionIsNeeded(e)) {
         x->reason = CAN_FAILOVER;
+        electionGiveUp(e);
         return;
     }
     enum cannotFailover verdict = electionJudgeData(e);
     if (verdict != CAN_FAILOVER) {
         electionLogCannot(e, verdict);
+        electionGiveUp(e);
         return;
     }
     int64_t timeout = electionTimeout(e), age = e->now_ms - x->start_ms;
@@ -249,14 +263,16 @@ void electionTick(struct engine *e) {
     if (!x->sent) electionReplan(e);
     if (e->now_ms < x->start_ms)
         electionLogCannot(e, CANNOT_WAITING_DELAY);
-    else if (age > timeout)
-        electionLogCannot(e, CANNOT_EXPIRED);
+    else if (age > timeout || x->fence == FENCE_WITHDRAWN)
+        electionExpire(e);
     else if (!x->sent)
         electionStart(e);
-    else if (x->votes >= topologySureQuorum(&e->t))
+    else if (x->votes < topologySureQuorum(&e->t))
+        electionLogCannot(e, CANNOT_WAITING_VOTES);
+    else if (fenceAllowsTakeOver(e))
         electionWin(e);
     else
-        electionLogCannot(e, CANNOT_WAITING_VOTES);
+        electionLogCannot(e, CANNOT_WAITING_ACKS);
 }
 
 void electionAbandon(struct engine *e, const struct clusterNode *by, uint64_t epoch) {

@@ -93,6 +93,27 @@ void voteProcessAck(struct engine *e, struct clusterNode *sender, const struct b
 void electionAbandon(struct engine *e, const struct clusterNode *by, uint64_t epoch);
 void electionTakeOver(struct engine *e); /* replaces my primary, with the epoch of this node */
 
+/* Returns whether a user's failover may start: it needs no failed primary. */
+static inline bool electionIsManual(const struct engine *e) {
+    return e->manual.end_ms && e->manual.can_start;
+}
+
+/* ---- cluster_engine_fence.c ---- */
+void fenceTick(struct engine *e);
+void fenceNoteHistory(struct engine *e); /* before this node follows another primary */
+/* Begins to ask for answers, if min-replicas-sync needs any, before the election's requests are sent. */
+void fenceBegin(struct engine *e);
+void fenceWithdraw(struct engine *e); /* this node will not win its present election */
+void fenceUpdate(struct engine *e);   /* the election has ended, or it may have */
+/* Returns whether enough replicas have ceased to acknowledge, and none of them has more. */
+bool fenceAllowsTakeOver(struct engine *e);
+void fenceLogMissing(struct engine *e);
+void fenceProcessRequest(struct engine *e, struct clusterNode *sender, struct busLink *link,
+                         const struct busHeader *h);
+void fenceProcessAnswer(struct engine *e, struct clusterNode *sender, const struct busHeader *h);
+/* Ends what the sender's election has stopped. Its claims have been processed. */
+void fenceProcessHeartbeat(struct engine *e, struct clusterNode *sender, const struct busHeader *h);
+
 /* ---- cluster_engine_manual.c ---- */
 void manualReset(struct engine *e);
 void manualTick(struct engine *e);

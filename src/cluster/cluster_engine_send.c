@@ -31,6 +31,12 @@ static void engineSendFillHeader(struct engine *e, struct busHeader *h) {
     h->current_epoch = e->t.current_epoch;
     h->config_epoch = primary ? primary->config_epoch : 0;
     h->offset = engineAnnouncedOffset(e);
+    h->sync_replicas =
+        (uint16_t)(e->settings.sync_replicas > UINT16_MAX ? UINT16_MAX : e->settings.sync_replicas);
+    h->history = e->fence.history;
+    h->reign = e->fence.reign;
+    h->flags = BUS_FENCES;
+    if (e->election.fence == FENCE_ASKED) h->flags |= BUS_ELECTING;
     memcpy(h->sender, me->id, NODE_ID_LEN);
     if (me->primary) memcpy(h->primary, me->primary->id, NODE_ID_LEN);
     if (primary) h->slots = primary->slots;

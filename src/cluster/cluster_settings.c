@@ -104,6 +104,7 @@ void clusterSettingsApply(void) {
     struct engine *e = &cluster_engine;
     e->settings.announced_ip = cluster_settings.announce_ip ? cluster_settings.announce_ip : "";
     e->settings.tls = dial_settings.cluster_tls;
+    e->settings.sync_replicas = configNumber("min-replicas-sync");
     e->settings.repl_ping_period_s = configNumber("repl-ping-replica-period");
     if (e->t.myself) clusterSettingsAnnounceMyself(e->t.myself);
 }
@@ -114,7 +115,11 @@ static void clusterSettingsOnChange(void) {
     if (!cluster_enabled || !clusterMyself()) return;
     const struct topology *t = clusterTopology();
     sds before = nodeFormatLine(sdsempty(), t, t->myself, LINE_FILE);
+    int64_t sync_before = cluster_engine.settings.sync_replicas;
     clusterSettingsApply();
+    /* Replicas have to know, if possible before this node acknowledges by it. */
+    if (cluster_engine.settings.sync_replicas != sync_before)
+        engineAddTodo(&cluster_engine, TODO_BROADCAST);
     sds after = nodeFormatLine(sdsempty(), t, t->myself, LINE_FILE);
     engineAddTodo(&cluster_engine, strcmp(before, after) ? TODO_SAVE | TODO_STATE : TODO_STATE);
     sdsfree(before);
@@ -176,6 +181,7 @@ static struct configDirective directives[] = {
     CONFIG_INT("cluster-slot-migration-log-max-len", NULL, SET, S(migration_log_max), 1000, 0, INT64_MAX,
                NULL),
     CONFIG_BOOL("cluster-slot-stats-enabled", NULL, SET, S(slot_stats), false, NULL),
+    CONFIG_BOOL("cluster-unclean-failover", NULL, SET, E(unclean_failover), false, NULL),
     CONFIG_INT("slot-migration-max-failover-repl-bytes", NULL, SET | CONFIG_MEMORY,
                S(migration_max_repl_bytes), 0, -1, INT64_MAX, NULL),
 };

@@ -125,6 +125,15 @@ static void nodeEnvPause(void *ctx, int64_t until_ms) {
         unpauseClients(PAUSE_FAILOVER);
 }
 
+static void nodeEnvHoldAcks(void *ctx, bool hold) {
+    (void)ctx;
+    replication_control.holdAcks(hold);
+}
+static uint64_t nodeEnvHistory(void *ctx) {
+    (void)ctx;
+    return replication_control.history();
+}
+
 /* ---- Data ---- */
 
 static uint64_t nodeEnvKeysInSlot(void *ctx, int slot) {
@@ -201,6 +210,8 @@ static const struct engineEnv env = {
     .replication = nodeEnvReplication,
     .follow = nodeEnvFollow,
     .pause = nodeEnvPause,
+    .holdAcks = nodeEnvHoldAcks,
+    .history = nodeEnvHistory,
     .keysInSlot = nodeEnvKeysInSlot,
     .deleteSlot = nodeEnvDeleteSlot,
     .slotsChanged = nodeEnvSlotsChanged,
@@ -314,6 +325,7 @@ void nodeStart(void) {
                   clusterMyself()->id);
     }
     clusterSettingsApply();
+    engineStart(&cluster_engine);
     cluster_membership = &membership;
     nodeEnvSave(NULL, true);
     /* An RDB file contains its position in the primary's stream, from which a replica continues. */

@@ -555,6 +555,117 @@ static void simTestWhateverHappensTheyAgreeInTheEnd(void **state) {
     for (uint64_t i = 0; i < schedules; i++) simTestSchedule(from + i, false);
 }
 
+/* ---- min-replicas-sync: primaries that hang, and go on in the middle of a failover ---- */
+
+enum { FAULT_HANGS = 1, FAULT_PARTITIONS = 2, FAULT_DEATHS = 4 };
+
+static void simTestHeal(struct clusterSim *s) {
+    for (int i = 0; i < clusterSimCount(s); i++) {
+        clusterSimSide(s, i, 0);
+        clusterSimHang(s, i, false);
+        clusterSimRestart(s, i);
+    }
+}
+
+/* Returns a random node of the shard of slot 0. */
+static int simTestDrawMember(struct clusterSim *s, uint64_t *random) {
+    int primaries = 3; /* as simTestSynced has it */
+    return (int)(simTestDraw(random) % (uint64_t)(clusterSimCount(s) / primaries)) * primaries;
+}
+
+static void simTestDisturb(struct clusterSim *s, uint64_t *random, unsigned faults) {
+    int i = simTestDrawMember(s, random);
+    switch (simTestDraw(random) % 3) {
+    case 0:
+        if (faults & FAULT_PARTITIONS) clusterSimSide(s, i, 1 + (int)(simTestDraw(random) % 2));
+        break;
+    case 1:
+        if (!(faults & FAULT_DEATHS) || i == clusterSimPrimaryOf(s, 0)) break;
+        clusterSimKill(s, i);
+        if (simTestDraw(random) % 2) clusterSimRestart(s, i);
+        break;
+    default: clusterSimHang(s, i, true); break;
+    }
+}
+
+/* Returns whether the failover has come to that place: an election has begun, is won, or others follow. */
+static bool simTestFailoverIsAt(struct clusterSim *s, int primary, int place) {
+    int now = clusterSimPrimaryOf(s, 0);
+    if (place > 0) return now >= 0 && now != primary;
+    for (int i = 0; i < clusterSimCount(s); i++) {
+        const struct engine *e = clusterSimEngine(s, i);
+        if (e && e->election.sent) return true;
+    }
+    return false;
+}
+
+/* Lets the primary hang until the failover has come to a random place, and for a while at most. */
+static void simTestHangOnce(struct clusterSim *s, uint64_t *random, unsigned faults) {
+    int primary = clusterSimPrimaryOf(s, 0), place = (int)(simTestDraw(random) % 2);
+    if (simTestDraw(random) % 3 == 0) {
+        simTestDisturb(s, random, faults);
+        clusterSimRun(s, (int64_t)(simTestDraw(random) % 1500));
+    }
+    if (primary < 0) return;
+    clusterSimHang(s, primary, true);
+    for (int ms = 0; ms < 5 * TIMEOUT_MS && !simTestFailoverIsAt(s, primary, place); ms++) clusterSimRun(s, 1);
+    clusterSimRun(s, (int64_t)(simTestDraw(random) % (simTestDraw(random) % 4 ? 40 : 400)));
+    if (simTestDraw(random) % 3 == 0) simTestDisturb(s, random, faults);
+    clusterSimHang(s, primary, false);
+    clusterSimRun(s, (int64_t)(simTestDraw(random) % (2 * TIMEOUT_MS)));
+    if (simTestDraw(random) % 3 == 0) simTestDisturb(s, random, faults);
+    clusterSimRun(s, (int64_t)(simTestDraw(random) % (2 * TIMEOUT_MS)));
+    simTestHeal(s);
+    clusterSimRun(s, (int64_t)(simTestDraw(random) % (4 * TIMEOUT_MS)));
+}
+
+/* Returns how much of what clients knew to be kept is lost. */
+static uint64_t simTestSynced(uint64_t seed, bool without_fence, bool verbose) {
+    uint64_t random = seed * 2654435761u + 1;
+    struct clusterSimOptions o = usual;
+    o.replicas = 2 + (int)(simTestDraw(&random) % 3);
+    o.sync_replicas = 1 + (int)(simTestDraw(&random) % (uint64_t)o.replicas);
+    o.latency_ms = 1 + (int64_t)(simTestDraw(&random) % 40);
+    o.loss = (double)(simTestDraw(&random) % 3) / 200;
+    o.without_fence = without_fence;
+    o.seed = seed;
+    o.verbose = verbose;
+    unsigned faults = (unsigned)(simTestDraw(&random) % 8);
+    struct clusterSim *s = simTestAgreed(&o);
+    for (int round = 0; round < 4; round++) simTestHangOnce(s, &random, faults);
+    simTestHeal(s);
+    clusterSimSetLoss(s, 0);
+    if (simTestUntilAgreed(s, 120000) < 0) {
+        if (verbose) clusterSimPrint(s);
+        fail_msg("no agreement after hangs: SIM_SEED=%llu", (unsigned long long)seed);
+    }
+    uint64_t lost = clusterSimCountLost(s);
+    clusterSimDestroy(s);
+    return lost;
+}
+
+static void nothingAcknowledgedIsLostInAClusterByHangs(void **state) {
+    (void)state;
+    const char *seed = getenv("SIM_SEED"), *count = getenv("SIM_SCHEDULES"), *first = getenv("SIM_FIRST");
+    if (seed) {
+        assert_int_equal(simTestSynced(strtoull(seed, NULL, 10), false, true), 0);
+        return;
+    }
+    uint64_t schedules = count ? strtoull(count, NULL, 10) : 100,
+             from = first ? strtoull(first, NULL, 10) : 1, losing = 0, without = 0;
+    for (uint64_t i = 0; i < schedules; i++) {
+        uint64_t lost = simTestSynced(from + i, false, false);
+        if (lost)
+            fail_msg("%llu lost: SIM_SEED=%llu", (unsigned long long)lost, (unsigned long long)(from + i));
+        if (i >= 100) continue;
+        losing += simTestSynced(from + i, true, false) > 0;
+        without++;
+    }
+    print_message("%llu of %llu schedules lose without answers, none of %llu with them\n",
+                  (unsigned long long)losing, (unsigned long long)without, (unsigned long long)schedules);
+    if (schedules >= 100) assert_true(losing > 0); /* the schedules are such that it matters */
+}
+
 /* ---- Figures ---- */
 
 struct simulationFigures {
@@ -663,6 +774,7 @@ int main(void) {
         cmocka_unit_test(noReplicaIsElectedInAClaimedEpochAfterPowerFailures),
         cmocka_unit_test(aClaimThatNoNodeReceivedIsReclaimed),
         cmocka_unit_test(aNodeThatIsCutOffClaimsNothing),
+        cmocka_unit_test(nothingAcknowledgedIsLostInAClusterByHangs),
         cmocka_unit_test(simTestWhateverHappensTheyAgreeInTheEnd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

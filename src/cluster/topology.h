@@ -33,6 +33,18 @@ struct failureReport {
     int64_t at_ms;
 };
 
+/* Acknowledgements that stop for an election (cluster_engine_fence.c). */
+enum fences { FENCES_UNKNOWN, FENCES_YES, FENCES_NO };
+struct nodeFence {
+    enum fences knows;       /* whether the node answers elections by ceasing to acknowledge */
+    uint16_t sync_replicas;  /* its min-replicas-sync */
+    uint64_t for_epoch;      /* this node acknowledges nothing while the node may win an election
+                              * in an epoch up to this one; 0: this node has not answered it */
+    int ticks;               /* ...and for so many more ticks at most */
+    uint64_t answered_epoch; /* the last election of this node that it answered, and what it had then: */
+    uint64_t history, reign, offset;
+};
+
 struct clusterNode {
     char id[NODE_ID_LEN + 1], shard_id[NODE_ID_LEN + 1];
     uint16_t flags; /* NODE_… */
@@ -67,6 +79,7 @@ struct clusterNode {
     uint64_t offset;          /* its data's offset in the stream of its shard */
     struct failureReport *reports;
     int report_count;
+    struct nodeFence fence; /* of nodes of this shard */
 };
 
 struct openSlot {

@@ -18,12 +18,22 @@ static struct pausedAcks {
     int64_t until_us; /* of the steady clock */
 } pauses[PAUSES_MAX];
 static int pause_count;
+static bool for_election; /* the pause of an election of the cluster, which logs it */
+
+static void ackPauseApply(void) {
+    linkStreamPauseAcks(pause_count || for_election);
+}
 
 static void ackPauseRemove(int at) {
     pauses[at] = pauses[--pause_count];
     if (pause_count) return;
     serverLog(LL_NOTICE, "Acknowledgements to the primary go on");
-    linkStreamPauseAcks(false);
+    ackPauseApply();
+}
+
+void ackPauseForElection(bool pause) {
+    for_election = pause;
+    ackPauseApply();
 }
 
 static int ackPauseFind(uint64_t client) {
@@ -40,9 +50,9 @@ static void ackPauseBegin(struct client *c) {
         serverLog(LL_NOTICE, "Acknowledgements to the primary are paused for a failover (requested by '%s')",
                   who);
         sdsfree(who);
-        linkStreamPauseAcks(true);
     }
     if (at == pause_count) pause_count++;
+    ackPauseApply();
     pauses[at] = (struct pausedAcks){c->id, monotonicUs() + ACK_PAUSE_MS * INT64_C(1000)};
 }
 
@@ -72,7 +82,8 @@ static void ackPauseCheckTime(void) {
 }
 
 static sds ackPauseInfo(sds s) {
-    return pause_count ? infoField(s, "replica_acks_paused:%d", pause_count) : s;
+    int paused = pause_count + for_election;
+    return paused ? infoField(s, "replica_acks_paused:%d", paused) : s;
 }
 
 void ackPauseInit(void) {

@@ -15,7 +15,9 @@
  * connection. So a Sentinel that gives up does not end the pause of another one, nor does a Sentinel that
  * does not know of the failover yet, when it makes a server a replica of the old primary. For the same reason
  * a server that is a primary at the moment can be paused. When a Sentinel has died, others RELEASE; for the
- * case that there are none, a pause ends ACK_PAUSE_MS after it was asked for last. */
+ * case that there are none, a pause ends ACK_PAUSE_MS after it was asked for last.
+ *
+ * In a cluster, its elections decide (cluster_engine_fence.c). */
 #pragma once
 
 #include <stdbool.h>
@@ -27,5 +29,6 @@
 /* Handles the three orders, with a reply. Returns false, without one, for any other words. */
 bool ackPauseCommand(struct client *c);
 
+void ackPauseForElection(bool pause);
 void ackPauseEnd(struct client *c); /* the pause of this connection, if there is one */
 void ackPauseInit(void);            /* the job that ends old pauses, the INFO field */

@@ -5,6 +5,7 @@
 #include "command/command.h"
 #include "commands/cmd_replication.h"
 #include "data/server_state/role.h"
+#include "repl/ack_pause.h"
 #include "repl/failover.h"
 #include "repl/full_sync.h"
 #include "repl/full_sync_direct.h"
@@ -59,6 +60,13 @@ static void replicationDescribe(struct replicationState *now) {
     };
 }
 
+/* IDs are random, so a part of one is unique enough. */
+static uint64_t replicationHistoryNumber(void) {
+    uint64_t number = 0;
+    for (int i = 0; i < 16; i++) number = number << 4 | (uint64_t)charHexDigit(history.id[i]);
+    return number;
+}
+
 static void replicationSetControl(void) {
     replication_control = (struct replicationControl){
         .offset = historyOffset,
@@ -67,6 +75,8 @@ static void replicationSetControl(void) {
         .setDataWhole = linkSetDataWhole,
         .follow = linkFollowUnlessSame,
         .becomePrimary = linkBecomePrimary,
+        .holdAcks = ackPauseForElection,
+        .history = replicationHistoryNumber,
         .replicas = replicationCountOnline,
         .successor = replicasSuccessor,
         .describe = replicationDescribe,

@@ -16,15 +16,27 @@
 #define CONNECT_FAILS_MS 50
 #define BUS_PORT         16379
 #define WRITES_PER_TICK  7
+#define STREAM_MS        10 /* how often data is replicated, if acknowledgements matter */
 #define WRITE_BACK_MS    5000 /* after that time the kernel has written what was not synced */
 
-enum clusterSimEventKind { EVENT_TICK, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
+enum clusterSimEventKind { EVENT_TICK, EVENT_STREAM, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
 
 struct clusterSimLink { /* one end of a connection */
     struct busLink bus;
     uint64_t number, peer_number; /* peer_number 0: the other end does not exist (yet) */
     int peer;
     int64_t arrives_ms; /* when the last message from here arrives */
+};
+
+struct clusterSimHistory { /* all writes of `parent` up to `fork`, and then its own */
+    int parent;            /* -1: none */
+    uint64_t fork, acked;  /* acked: clients know that writes up to here are kept */
+    int shard;
+};
+
+struct clusterSimAck {
+    int history;
+    uint64_t offset;
 };
 
 struct clusterSimNode {
@@ -47,6 +59,9 @@ struct clusterSimNode {
     uint64_t offset;
     int data_shard;
     bool data_complete;
+    int history;                /* index of the history that the offset is of */
+    bool holds;                 /* it acknowledges nothing */
+    struct clusterSimAck *acks; /* by node: what it has acknowledged to this one */
     /* The replication, as repl/link.c keeps it. */
     int following; /* -1: a primary */
     bool link_up, whole;
@@ -70,6 +85,8 @@ struct clusterSim {
     struct simQueue queue;
     struct clusterSimNode *nodes;
     int count;
+    struct clusterSimHistory *histories;
+    int history_count;
     int *winner; /* by epoch; -1: none yet */
     uint64_t winners;
 };
@@ -225,6 +242,25 @@ static void clusterSimSetWhole(struct clusterSimNode *n, bool whole) {
     n->data_ms = 0;
 }
 
+/* The data of the node becomes a history of its own. */
+static void clusterSimBranch(struct clusterSimNode *n, int parent) {
+    struct clusterSim *s = n->sim;
+    s->histories = zrealloc(s->histories, (size_t)(s->history_count + 1) * sizeof *s->histories);
+    s->histories[s->history_count] =
+        (struct clusterSimHistory){.parent = parent, .fork = n->offset, .shard = n->shard};
+    n->history = s->history_count++;
+}
+
+/* Returns how much of the history the node has. */
+static uint64_t clusterSimHas(const struct clusterSimNode *n, int history) {
+    uint64_t has = n->offset;
+    int at = n->history;
+    for (; at >= 0 && at != history; at = n->sim->histories[at].parent) {
+        if (n->sim->histories[at].fork < has) has = n->sim->histories[at].fork;
+    }
+    return at < 0 ? 0 : has;
+}
+
 static void clusterSimEnvFollow(void *ctx, struct clusterNode *primary, bool full_sync) {
     struct clusterSimNode *n = ctx;
     struct clusterSim *s = n->sim;
@@ -233,6 +269,7 @@ static void clusterSimEnvFollow(void *ctx, struct clusterNode *primary, bool ful
     if (!primary && before >= 0) n->shard = s->nodes[before].shard;
     n->following = primary ? clusterSimIndexOfNode(s, primary->id) : -1;
     if (n->following == before) return;
+    if (!primary) clusterSimBranch(n, n->history);
     n->link_up = false;
     n->sync_began_ms = 0;
     if (full_sync || before < 0) clusterSimSetWhole(n, false);
@@ -240,6 +277,12 @@ static void clusterSimEnvFollow(void *ctx, struct clusterNode *primary, bool ful
 
 static void clusterSimEnvPause(void *ctx, int64_t until_ms) {
     ((struct clusterSimNode *)ctx)->paused_until_ms = until_ms;
+}
+static void clusterSimEnvHoldAcks(void *ctx, bool hold) {
+    ((struct clusterSimNode *)ctx)->holds = hold;
+}
+static uint64_t clusterSimEnvHistory(void *ctx) {
+    return (uint64_t)((struct clusterSimNode *)ctx)->history + 1;
 }
 static uint64_t clusterSimEnvKeysInSlot(void *ctx, int slot) {
     return (void)ctx, (uint64_t)(slot % 2);
@@ -281,6 +324,8 @@ static const struct engineEnv env = {
     .replication = clusterSimEnvReplication,
     .follow = clusterSimEnvFollow,
     .pause = clusterSimEnvPause,
+    .holdAcks = clusterSimEnvHoldAcks,
+    .history = clusterSimEnvHistory,
     .keysInSlot = clusterSimEnvKeysInSlot,
     .deleteSlot = clusterSimEnvDeleteSlot,
     .slotsChanged = clusterSimEnvSlotsChanged,
@@ -292,6 +337,15 @@ static const struct engineEnv env = {
 };
 
 /* ---- Nodes ---- */
+
+static void clusterSimScheduleStream(struct clusterSimNode *n) {
+    struct clusterSim *s = n->sim;
+    int64_t after_ms = STREAM_MS / 2 + (int64_t)(simRandom(&s->random) % STREAM_MS);
+    simQueueAdd(&s->queue, (struct simEvent){.at_ms = s->now_ms + after_ms,
+                                             .kind = EVENT_STREAM,
+                                             .process = n->index,
+                                             .life = n->life});
+}
 
 static void clusterSimStartNode(struct clusterSimNode *n) {
     struct clusterSim *s = n->sim;
@@ -305,10 +359,12 @@ static void clusterSimStartNode(struct clusterSimNode *n) {
                                           .gossip_percent = 10,
                                           .repl_ping_period_s = 10,
                                           .require_full_coverage = true,
+                                          .sync_replicas = s->o.without_fence ? 0 : s->o.sync_replicas,
+                                          .unclean_failover = s->o.unclean,
                                           .allow_replica_migration = true,
                                           .announced_ip = ""};
     n->alive = true;
-    n->hung = false;
+    n->hung = n->holds = false;
     n->migrates_from = n->granted_to = -1;
     n->granted_until_ms = n->keeps_epoch_until_ms = 0;
     n->life++;
@@ -330,6 +386,8 @@ static void clusterSimStartNode(struct clusterSimNode *n) {
     n->link_up = false;
     n->sync_began_ms = 0;
     clusterSimSetWhole(n, n->data_complete);
+    engineStart(e);
+    if (s->o.sync_replicas) clusterSimScheduleStream(n);
     simQueueAdd(&s->queue,
                 (struct simEvent){.at_ms = s->now_ms + 1 + (int64_t)(simRandom(&s->random) % ENGINE_TICK_MS),
                                   .kind = EVENT_TICK,
@@ -445,14 +503,42 @@ static void clusterSimSyncReplica(struct clusterSimNode *n) {
         return;
     }
     bool continues = n->data_complete && n->offset <= primary->offset && n->data_shard == primary->data_shard;
+    if (n->sim->o.sync_replicas) continues = continues && clusterSimHas(primary, n->history) >= n->offset;
     if (continues)
         n->link_up = true;
     else if (!n->link_up)
         clusterSimFullSync(n, primary);
     if (!n->link_up) return;
     n->offset = primary->offset;
+    n->history = primary->history;
     n->whole = true;
     n->data_ms = clusterSimWallClock(n->sim);
+    if (!n->holds) primary->acks[n->index] = (struct clusterSimAck){n->history, n->offset};
+}
+
+/* Tells clients what enough replicas have acknowledged. */
+static void clusterSimAcknowledge(struct clusterSimNode *n) {
+    struct clusterSimHistory *h = &n->sim->histories[n->history];
+    for (int i = 0; i < n->sim->count; i++) {
+        uint64_t offset = n->acks[i].offset;
+        int having = 0;
+        for (int k = 0; k < n->sim->count && n->acks[i].history == n->history; k++)
+            having += n->acks[k].history == n->history && n->acks[k].offset >= offset;
+        if (having >= n->sim->o.sync_replicas && offset > h->acked) h->acked = offset;
+    }
+}
+
+static void clusterSimMoveData(struct clusterSimNode *n) {
+    if (n->following < 0)
+        clusterSimAddWrites(n);
+    else
+        clusterSimSyncReplica(n);
+}
+
+static void clusterSimStream(struct clusterSimNode *n) {
+    clusterSimMoveData(n);
+    if (n->following < 0) clusterSimAcknowledge(n);
+    clusterSimScheduleStream(n);
 }
 
 /* Its source has paused writes and the claim is due: does what migration_import.c does. */
@@ -512,10 +598,7 @@ static void clusterSimTickGranted(struct clusterSimNode *n) {
 
 static void clusterSimTickNode(struct clusterSimNode *n) {
     struct clusterSim *s = n->sim;
-    if (n->following < 0)
-        clusterSimAddWrites(n);
-    else
-        clusterSimSyncReplica(n);
+    if (!s->o.sync_replicas) clusterSimMoveData(n);
     if (n->migrates_from >= 0) clusterSimTickMigration(n);
     if (n->granted_to >= 0) clusterSimTickGranted(n);
     n->engine.settings.keeps_epoch = s->now_ms < n->keeps_epoch_until_ms;
@@ -571,6 +654,8 @@ static void clusterSimRunEvent(struct clusterSim *s, struct simEvent ev) {
     struct clusterSimLink *link = ev.connection ? clusterSimFindLink(n, ev.connection) : NULL;
     if (ev.kind == EVENT_TICK)
         clusterSimTickNode(n);
+    else if (ev.kind == EVENT_STREAM)
+        clusterSimStream(n);
     else if (!link)
         ; /* closed meanwhile */
     else if (ev.kind == EVENT_ARRIVES)
@@ -651,6 +736,8 @@ struct clusterSim *clusterSimCreate(const struct clusterSimOptions *o) {
     s->nodes = zcalloc((size_t)s->count, sizeof *s->nodes);
     for (int i = 0; i < s->count; i++) {
         s->nodes[i] = (struct clusterSimNode){.sim = s, .index = i, .shard = i, .following = -1};
+        s->nodes[i].acks = zcalloc((size_t)s->count, sizeof *s->nodes[i].acks);
+        clusterSimBranch(&s->nodes[i], -1);
         clusterSimStartNode(&s->nodes[i]);
     }
     clusterSimAssignSlots(s);
@@ -682,11 +769,13 @@ void clusterSimDestroy(struct clusterSim *s) {
         if (n->alive) clusterSimStopNode(n);
         zfree(n->links);
         zfree(n->held);
+        zfree(n->acks);
         sdsfree(n->disk);
         sdsfree(n->cached);
     }
     simQueueFree(&s->queue);
     zfree(s->nodes);
+    zfree(s->histories);
     zfree(s->winner);
     zfree(s);
 }
@@ -737,7 +826,8 @@ void clusterSimHang(struct clusterSim *s, int i, bool hang) {
     n->hung = hang;
     if (hang) return;
     for (int k = 0; k < n->held_count; k++) {
-        n->held[k].at_ms = s->now_ms;
+        bool later = s->o.sync_replicas && n->held[k].kind == EVENT_TICK; /* what came may be processed first */
+        n->held[k].at_ms = s->now_ms + (later ? (int64_t)(simRandom(&s->random) % ENGINE_TICK_MS) : 0);
         simQueueAdd(&s->queue, n->held[k]);
     }
     n->held_count = 0;
@@ -841,6 +931,22 @@ bool clusterSimPaused(const struct clusterSim *s, int i) {
 }
 void clusterSimSetClocks(struct clusterSim *s, int64_t off_ms) {
     s->clock_off_ms = off_ms;
+}
+
+uint64_t clusterSimCountLost(const struct clusterSim *s) {
+    uint64_t lost = 0;
+    for (int h = 0; h < s->history_count; h++) {
+        if (!s->histories[h].acked) continue;
+        for (int i = 0; i < s->count; i++) {
+            const struct clusterSimNode *n = &s->nodes[i];
+            if (!n->alive || n->following >= 0 || !nodeIsVoter(n->engine.t.myself) ||
+                n->shard != s->histories[h].shard)
+                continue;
+            uint64_t has = clusterSimHas(n, h);
+            if (has < s->histories[h].acked) lost += s->histories[h].acked - has;
+        }
+    }
+    return lost;
 }
 
 void clusterSimSetLoss(struct clusterSim *s, double loss) {

@@ -12,6 +12,10 @@
  *  - the winner of an election has all data of the shard that it wins (unless a user forced the failover);
  *  - the epochs of a node never decrease, not even by a restart.
  *
+ * With sync_replicas, replicas acknowledge what they have, and a primary knows of each what it has received, even
+ * while it hangs. What enough of them have is acknowledged to clients. Data has a history: a branch, which
+ * begins with a promotion, of the one that the promoted node had.
+ *
  * Messages between two nodes keep their order, as in TCP: each direction of a connection has a time before
  * which nothing more can arrive. A lost message is not delivered, and its link stays up. */
 #pragma once
@@ -30,6 +34,9 @@ struct clusterSimOptions {
     int64_t latency_ms; /* mean, one way; each message has its own */
     int64_t sync_ms;    /* duration of a full synchronization; its second half replaces the data */
     double loss;        /* probability that a message is lost; links stay up */
+    int sync_replicas;  /* min-replicas-sync; 0: off, and nothing is acknowledged */
+    bool without_fence; /* nodes do not know of sync_replicas, as those of Valkey do not */
+    bool unclean;       /* cluster-unclean-failover */
     bool meet_one;      /* the first node meets all others; else all nodes know each other at the start */
     bool no_disk;       /* nothing is saved, so no node can be restarted: saves time */
     uint64_t seed;
@@ -63,6 +70,9 @@ void clusterSimMigrate(struct clusterSim *s, int from, int to);
 bool clusterSimMigrates(const struct clusterSim *s, int to); /* has the migration not ended yet? */
 /* The living node that claims the slot with the greatest epoch; -1: none. */
 int clusterSimPrimaryOf(struct clusterSim *s, int slot);
+
+/* Returns how many writes that were acknowledged to clients are missing in the shards' present primaries. */
+uint64_t clusterSimCountLost(const struct clusterSim *s);
 
 void clusterSimSetLoss(struct clusterSim *s, double loss);
 bool clusterSimPaused(const struct clusterSim *s, int i); /* are the writers of node i paused? */

@@ -43,6 +43,14 @@ static void engineRecorderFollow(void *ctx, struct clusterNode *primary, bool fu
 static void engineRecorderPause(void *ctx, int64_t until_ms) {
     (void)ctx, (void)until_ms;
 }
+static void engineRecorderHoldAcks(void *ctx, bool hold) {
+    (void)ctx;
+    recorded_env.holds_acks = hold;
+}
+static uint64_t engineRecorderHistory(void *ctx) {
+    (void)ctx;
+    return recorded_env.history;
+}
 static uint64_t engineRecorderKeysInSlot(void *ctx, int slot) {
     return (void)ctx, (void)slot, 0;
 }
@@ -70,6 +78,8 @@ const struct engineEnv engine_recorder = {.connect = engineRecorderConnect,
                                           .replication = engineRecorderReplication,
                                           .follow = engineRecorderFollow,
                                           .pause = engineRecorderPause,
+                                          .holdAcks = engineRecorderHoldAcks,
+                                          .history = engineRecorderHistory,
                                           .keysInSlot = engineRecorderKeysInSlot,
                                           .deleteSlot = engineRecorderDeleteSlot,
                                           .slotsChanged = engineRecorderSlotsChanged,
@@ -79,5 +89,6 @@ const struct engineEnv engine_recorder = {.connect = engineRecorderConnect,
 
 void engineRecorderReset(int64_t now_ms) {
     recorded_env = (struct engineRecord){
+        .history = 1,
         .replication = {.offset = 100, .link_up = true, .whole = true, .data_ms = now_ms}};
 }

@@ -16,6 +16,8 @@ struct engineRecord {
     bool follows_none;                    /* the last call named none: the node became a primary */
     bool follows_full_sync;               /* the last call requested a full synchronization */
     struct engineReplication replication; /* the answer */
+    uint64_t history;                     /* the answer */
+    bool holds_acks;                      /* as last requested */
 };
 extern struct engineRecord recorded_env;
 extern const struct engineEnv engine_recorder;

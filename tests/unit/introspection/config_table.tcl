@@ -189,6 +189,7 @@ append table [subst {
     cluster-slot-migration-write-pause-timeout {int 0 $long_max}
     cluster-slot-migration-log-max-len {int 0 $long_max}
     cluster-slot-stats-enabled bool
+    cluster-unclean-failover bool
     dual-channel-replication-enabled bool
     enable-module-command immutable
     extended-redis-compatibility bool
