@@ -48,7 +48,8 @@ static void rulesSend(void *ctx, struct busLink *link, const char *bytes, size_t
     last_sent = m.header;
     sent[m.header.type]++;
     if (m.header.type == BUS_AUTH_REQUEST) assert_int_equal(on_disk.current_epoch, e.election.epoch);
-    if (m.header.type == BUS_AUTH_ACK) assert_int_equal(on_disk.last_vote_epoch, m.header.current_epoch);
+    if (m.header.type == BUS_AUTH_ACK && nodeIsPrimary(e.t.myself))
+        assert_int_equal(on_disk.last_vote_epoch, m.header.current_epoch);
     if (recorded_env.follows_none) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
 }
 static void rulesSave(void *ctx, bool sync) {
@@ -824,6 +825,251 @@ static void aPrimaryPausesForItsOwnReplicasOnly(void **state) {
     assert_int_not_equal(e.manual.end_ms, 0);
 }
 
+/* ---- Acknowledgements that stop for an election ---- */
+
+/* A message of a node that knows of them: what it has, and whether it may win an election. */
+static struct busHeader rulesFenceHeader(const struct clusterNode *n, enum busType type, bool electing) {
+    struct busHeader h = engineRulesTestHeaderOf(n, type);
+    h.flags = (uint8_t)(BUS_FENCES | (electing ? BUS_ELECTING : 0));
+    h.sync_replicas = n == voters[0] ? 1 : 0;
+    h.history = 1;
+    h.reign = voters[0]->config_epoch;
+    h.offset = 100;
+    return h;
+}
+
+/* The primary has announced that one of its two replicas is enough. */
+static void rulesSyncWith(uint16_t replicas) {
+    struct busHeader h = rulesFenceHeader(voters[0], BUS_PING, false);
+    h.sync_replicas = replicas;
+    engineRulesTestReceiveHeader(&h);
+    h = rulesFenceHeader(candidate, BUS_PING, false);
+    engineRulesTestReceiveHeader(&h);
+    rulesPassTime(ENGINE_TICK_MS);
+}
+
+/* All have voted, and nobody else has answered. */
+static void rulesElectSynced(uint16_t replicas) {
+    rulesSyncWith(replicas);
+    rulesElect();
+    for (int i = 1; i < VOTERS; i++) rulesReceiveVote(voters[i]);
+}
+
+static void rulesAnswer(uint64_t history, uint64_t reign, uint64_t offset) {
+    struct busHeader h = rulesFenceHeader(candidate, BUS_AUTH_ACK, false);
+    h.history = history;
+    h.reign = reign;
+    h.offset = offset;
+    engineRulesTestReceiveHeader(&h);
+}
+
+static void theOtherReplicaMustAnswer(void **state) {
+    (void)state;
+    rulesElectSynced(1);
+    assert_true(nodeIsReplica(e.t.myself));
+    assert_true(recorded_env.holds_acks);
+    struct busHeader old = rulesFenceHeader(candidate, BUS_AUTH_ACK, false);
+    old.current_epoch = e.election.epoch - 1;
+    engineRulesTestReceiveHeader(&old);
+    assert_true(nodeIsReplica(e.t.myself));
+    rulesAnswer(1, 1, 100);
+    assert_true(nodeIsPrimary(e.t.myself));
+    assert_false(recorded_env.holds_acks);
+}
+
+static void nobodyMustAnswerIfAllHaveEverything(void **state) {
+    (void)state;
+    rulesElectSynced(2);
+    assert_true(nodeIsPrimary(e.t.myself));
+}
+
+static void nobodyMustAnswerWithoutMinReplicasSync(void **state) {
+    (void)state;
+    rulesElectSynced(0);
+    assert_true(nodeIsPrimary(e.t.myself));
+    assert_false(recorded_env.holds_acks);
+}
+
+/* Until the primary is heard of, the nodes' own setting counts; the primary's 0 counts more than that. */
+static void theOwnSettingCountsIfThePrimaryIsUnknown(void **state) {
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        if (known) asReplica(NULL);
+        e.settings.sync_replicas = 1;
+        if (known) rulesSyncWith(0);
+        rulesElect();
+        assert_int_equal(e.election.fence, known ? FENCE_NONE : FENCE_ASKED);
+        if (!known) rulesTeardown(NULL);
+    }
+}
+
+static void oneThatCannotAnswerIsNotWaitedFor(void **state) {
+    (void)state;
+    rulesSyncWith(1);
+    rulesReceiveFrom(candidate); /* without BUS_FENCES */
+    rulesElect();
+    for (int i = 1; i < VOTERS; i++) rulesReceiveVote(voters[i]);
+    assert_true(nodeIsPrimary(e.t.myself));
+}
+
+static void oneThatHasMoreIsNotReplaced(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t history, reign, offset;
+        bool more;
+    } answers[] = {{1, 1, 101, true}, {1, 1, 99, false}, {2, 1, 1, true}, {2, 2, 1, true}, {2, 0, 1000, false}};
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        if (i) asReplica(NULL);
+        rulesElectSynced(1);
+        rulesAnswer(answers[i].history, answers[i].reign, answers[i].offset);
+        assert_int_equal(nodeIsReplica(e.t.myself), answers[i].more);
+        if (i + 1 < sizeof answers / sizeof *answers) rulesTeardown(NULL);
+    }
+}
+
+static void anElectionThatIsGivenUpIsNotWonLater(void **state) {
+    (void)state;
+    for (int expires = 0; expires < 2; expires++) {
+        if (expires) asReplica(NULL);
+        rulesElectSynced(1);
+        uint64_t epoch = e.election.epoch;
+        int pongs = sent[BUS_PONG];
+        if (!expires) voters[0]->flags &= (uint16_t)~NODE_FAIL;
+        rulesPassTime(expires ? 2 * TIMEOUT + ENGINE_TICK_MS : ENGINE_TICK_MS);
+        assert_false(recorded_env.holds_acks);
+        assert_true(sent[BUS_PONG] > pongs);
+        if (!expires) assert_int_equal(last_sent.flags & BUS_ELECTING, 0); /* later, links are tried anew */
+        voters[0]->flags |= NODE_FAIL;
+        rulesAnswer(1, 1, 100);
+        assert_true(nodeIsReplica(e.t.myself));
+        for (int i = 0; i < 100 && e.election.epoch <= epoch; i++) rulesPassTime(ENGINE_TICK_MS);
+        assert_true(recorded_env.holds_acks && e.election.epoch > epoch);
+        if (!expires) rulesTeardown(NULL);
+    }
+}
+
+static void anUncleanFailoverWaitsForATimeOut(void **state) {
+    (void)state;
+    e.settings.unclean_failover = true;
+    rulesElectSynced(1);
+    rulesPassTime(TIMEOUT - 2 * ENGINE_TICK_MS);
+    assert_true(nodeIsReplica(e.t.myself));
+    rulesPassTime(3 * ENGINE_TICK_MS);
+    assert_true(nodeIsPrimary(e.t.myself));
+}
+
+/* Returns whether this replica answers the candidate's request. */
+static bool rulesIsAnswered(struct busHeader h) {
+    int before = sent[BUS_AUTH_ACK];
+    engineRulesTestReceiveHeader(&h);
+    if (sent[BUS_AUTH_ACK] == before) return false;
+    assert_true(recorded_env.holds_acks);
+    assert_int_equal(last_sent.type, BUS_AUTH_ACK);
+    assert_int_equal(last_sent.history, 1);
+    assert_int_equal(last_sent.reign, voters[0]->config_epoch);
+    return true;
+}
+
+static struct busHeader rulesFenceRequest(void) {
+    struct busHeader h = rulesFenceHeader(candidate, BUS_AUTH_REQUEST, true);
+    h.current_epoch = e.t.current_epoch + 1;
+    return h;
+}
+
+static void anAnswerBindsUntilTheCandidateSaysSo(void **state) {
+    (void)state;
+    rulesSyncWith(1);
+    assert_true(rulesIsAnswered(rulesFenceRequest()));
+    struct busHeader h = rulesFenceHeader(candidate, BUS_PING, false);
+    h.current_epoch--; /* older than the request */
+    engineRulesTestReceiveHeader(&h);
+    h = rulesFenceHeader(candidate, BUS_PING, true);
+    engineRulesTestReceiveHeader(&h);
+    h = rulesFenceHeader(voters[0], BUS_PING, false); /* the primary is back */
+    engineRulesTestReceiveHeader(&h);
+    h = rulesFenceHeader(candidate, BUS_MFSTART, false); /* has no claims */
+    engineRulesTestReceiveHeader(&h);
+    rulesPassTime(TIMEOUT);
+    assert_true(recorded_env.holds_acks);
+    h = rulesFenceHeader(candidate, BUS_PONG, false);
+    engineRulesTestReceiveHeader(&h);
+    assert_false(recorded_env.holds_acks);
+}
+
+static void eachAnswerBindsForItself(void **state) {
+    (void)state;
+    rulesSyncWith(1);
+    assert_true(rulesIsAnswered(rulesFenceRequest()));
+    struct clusterNode *first = candidate;
+    candidate = rulesKnowNode("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
+    nodeBecomeReplica(&e.t, candidate, voters[0]);
+    assert_true(rulesIsAnswered(rulesFenceRequest()));
+    struct busHeader h = rulesFenceHeader(candidate, BUS_PONG, false);
+    engineRulesTestReceiveHeader(&h);
+    assert_true(recorded_env.holds_acks);
+    h = rulesFenceHeader(first, BUS_PONG, false);
+    engineRulesTestReceiveHeader(&h);
+    assert_false(recorded_env.holds_acks);
+}
+
+static void aCandidateThatIsNotHeardOfBindsForTenTimeOuts(void **state) {
+    (void)state;
+    rulesSyncWith(1);
+    assert_true(rulesIsAnswered(rulesFenceRequest()));
+    rulesPassTime(10 * TIMEOUT - ENGINE_TICK_MS);
+    assert_true(recorded_env.holds_acks);
+    rulesPassTime(3 * ENGINE_TICK_MS);
+    assert_false(recorded_env.holds_acks);
+}
+
+static void oneThatDoesNotKnowWhatItHasAnswersNothing(void **state) {
+    (void)state;
+    recorded_env.replication.link_up = false; /* as after a start */
+    rulesSyncWith(1);
+    assert_false(rulesIsAnswered(rulesFenceRequest()));
+    recorded_env.replication.link_up = true;
+    recorded_env.replication.whole = false;
+    assert_false(rulesIsAnswered(rulesFenceRequest()));
+    recorded_env.replication.whole = true;
+    struct busHeader h = rulesFenceRequest();
+    h.config_epoch = voters[0]->config_epoch - 1; /* of a primary that has been replaced */
+    assert_false(rulesIsAnswered(h));
+    assert_false(recorded_env.holds_acks);
+    assert_true(rulesIsAnswered(rulesFenceRequest()));
+    recorded_env.replication.link_up = false;
+    assert_true(rulesIsAnswered(rulesFenceRequest()));
+}
+
+static void aCandidateYieldsToALaterElection(void **state) {
+    (void)state;
+    rulesElectSynced(1);
+    struct busHeader h = rulesFenceRequest();
+    h.current_epoch = e.election.epoch - 1;
+    assert_false(rulesIsAnswered(h));
+    h.current_epoch = e.election.epoch; /* of which only one can be won */
+    assert_true(rulesIsAnswered(h));
+    assert_int_equal(e.election.fence, FENCE_ASKED);
+    assert_true(rulesIsAnswered(rulesFenceRequest()));
+    assert_int_equal(e.election.fence, FENCE_WITHDRAWN);
+    rulesAnswer(1, 1, 100);
+    assert_true(nodeIsReplica(e.t.myself));
+}
+
+static void afterAStartAcknowledgementsWaitForTheOthers(void **state) {
+    (void)state;
+    engineStart(&e);
+    assert_false(recorded_env.holds_acks); /* without min-replicas-sync */
+    e.settings.sync_replicas = 1;
+    engineStart(&e);
+    assert_true(recorded_env.holds_acks);
+    struct busHeader h = rulesFenceHeader(candidate, BUS_PING, true);
+    engineRulesTestReceiveHeader(&h);
+    assert_true(recorded_env.holds_acks);
+    h = rulesFenceHeader(candidate, BUS_PING, false);
+    engineRulesTestReceiveHeader(&h);
+    assert_false(recorded_env.holds_acks);
+}
+
 #define AS_PRIMARY(test) cmocka_unit_test_setup_teardown(test, asPrimary, rulesTeardown)
 #define AS_REPLICA(test) cmocka_unit_test_setup_teardown(test, asReplica, rulesTeardown)
 
@@ -874,6 +1120,20 @@ int main(void) {
         AS_REPLICA(aManualFailoverLosesNothing),
         AS_REPLICA(aManualFailoverTimesOut),
         AS_PRIMARY(aPrimaryPausesForItsOwnReplicasOnly),
+        AS_REPLICA(theOtherReplicaMustAnswer),
+        AS_REPLICA(nobodyMustAnswerIfAllHaveEverything),
+        AS_REPLICA(nobodyMustAnswerWithoutMinReplicasSync),
+        AS_REPLICA(theOwnSettingCountsIfThePrimaryIsUnknown),
+        AS_REPLICA(oneThatCannotAnswerIsNotWaitedFor),
+        AS_REPLICA(oneThatHasMoreIsNotReplaced),
+        AS_REPLICA(anElectionThatIsGivenUpIsNotWonLater),
+        AS_REPLICA(anUncleanFailoverWaitsForATimeOut),
+        AS_REPLICA(anAnswerBindsUntilTheCandidateSaysSo),
+        AS_REPLICA(eachAnswerBindsForItself),
+        AS_REPLICA(aCandidateThatIsNotHeardOfBindsForTenTimeOuts),
+        AS_REPLICA(oneThatDoesNotKnowWhatItHasAnswersNothing),
+        AS_REPLICA(aCandidateYieldsToALaterElection),
+        AS_REPLICA(afterAStartAcknowledgementsWaitForTheOthers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -619,6 +619,107 @@ static void simTestHangOnce(struct clusterSim *s, uint64_t *random, unsigned fau
     clusterSimRun(s, (int64_t)(simTestDraw(random) % (4 * TIMEOUT_MS)));
 }
 
+static const struct clusterSimOptions synced = {.primaries = 3,
+                                                .replicas = 2,
+                                                .node_timeout_ms = TIMEOUT_MS,
+                                                .latency_ms = 5,
+                                                .sync_ms = 200,
+                                                .sync_replicas = 1,
+                                                .seed = 1};
+
+static bool simTestHoldsAcks(struct clusterSim *s, int i) {
+    const struct engine *e = clusterSimEngine(s, i);
+    return e && e->fence.held;
+}
+
+/* Returns after how many ms nothing is held any more. */
+static int64_t simTestUntilAcknowledged(struct clusterSim *s, int64_t at_most_ms) {
+    int64_t begin = clusterSimNow(s);
+    while (simTestHoldsAcks(s, 3) || simTestHoldsAcks(s, 6)) {
+        if (clusterSimNow(s) - begin > at_most_ms) return -1;
+        clusterSimRun(s, 10);
+    }
+    return clusterSimNow(s) - begin;
+}
+
+static void aFailoverThatIsAnsweredTakesNoLonger(void **state) {
+    (void)state;
+    int64_t total_ms[2] = {0};
+    for (int needs_answers = 0; needs_answers < 2; needs_answers++) {
+        struct clusterSimOptions o = synced;
+        if (!needs_answers) o.without_fence = true;
+        for (o.seed = 1; o.seed <= 10; o.seed++) {
+            struct clusterSim *s = simTestAgreed(&o);
+            clusterSimRun(s, 5000);
+            clusterSimKill(s, 0);
+            int64_t took_ms = simTestUntilReplaced(s, 0, 60000);
+            assert_in_range(took_ms, TIMEOUT_MS, 3 * TIMEOUT_MS);
+            total_ms[needs_answers] += took_ms;
+            assert_in_range(simTestUntilAcknowledged(s, 10000), 0, 100);
+            assert_int_equal(clusterSimCountLost(s), 0);
+            clusterSimDestroy(s);
+        }
+    }
+    assert_in_range(total_ms[1], 1, total_ms[0] + 10 * 100);
+}
+
+/* One of two replicas hangs, and it is not known whether it alone has acknowledged something. */
+static void aFailoverWaitsForTheOtherReplica(void **state) {
+    (void)state;
+    for (int way = 0; way < 5; way++) { /* it comes back; unclean; N is 2, so each has all; FORCE; TAKEOVER */
+        struct clusterSimOptions o = synced;
+        o.unclean = way == 1;
+        o.sync_replicas = way == 2 ? 2 : 1;
+        struct clusterSim *s = simTestAgreed(&o);
+        clusterSimRun(s, 5000);
+        clusterSimHang(s, 6, true);
+        clusterSimKill(s, 0);
+        int64_t took_ms = simTestUntilReplaced(s, 0, 30000);
+        if (way == 1 || way == 2) {
+            assert_in_range(took_ms, TIMEOUT_MS, (way == 1 ? 5 : 3) * TIMEOUT_MS);
+        } else {
+            assert_int_equal(took_ms, -1);
+            if (way == 0)
+                clusterSimHang(s, 6, false);
+            else
+                clusterSimFailover(s, 3, way == 3 ? FAILOVER_FORCE : FAILOVER_TAKEOVER);
+            took_ms = simTestUntilReplaced(s, 0, 30000);
+            assert_in_range(took_ms, 0, way == 0 ? 5 * TIMEOUT_MS : 500);
+        }
+        simTestHeal(s);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
+        clusterSimDestroy(s);
+    }
+}
+
+/* The primary is back before anybody is elected: it is acknowledged again. A candidate that has died is waited
+ * for only so long. */
+static void acknowledgementsGoOnWithoutAPromotion(void **state) {
+    (void)state;
+    for (int dies = 0; dies < 2; dies++) {
+        struct clusterSimOptions o = synced;
+        o.replicas = 3;
+        struct clusterSim *s = simTestAgreed(&o);
+        clusterSimRun(s, 5000);
+        clusterSimHang(s, 9, true); /* two answers are too few */
+        clusterSimHang(s, 0, true);
+        for (int ms = 0; ms < 10 * TIMEOUT_MS && !(simTestHoldsAcks(s, 3) && simTestHoldsAcks(s, 6)); ms++)
+            clusterSimRun(s, 1);
+        assert_true(simTestHoldsAcks(s, 3) && simTestHoldsAcks(s, 6));
+        int candidate = clusterSimEngine(s, 3)->election.sent ? 3 : 6;
+        if (dies) clusterSimKill(s, candidate);
+        clusterSimHang(s, 0, false);
+        int64_t took_ms = simTestUntilAcknowledged(s, 12 * TIMEOUT_MS);
+        if (dies)
+            assert_in_range(took_ms, 9 * TIMEOUT_MS, 11 * TIMEOUT_MS);
+        else
+            assert_in_range(took_ms, 0, 2 * TIMEOUT_MS + 200);
+        simTestHeal(s);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
+        clusterSimDestroy(s);
+    }
+}
+
 /* Returns how much of what clients knew to be kept is lost. */
 static uint64_t simTestSynced(uint64_t seed, bool without_fence, bool verbose) {
     uint64_t random = seed * 2654435761u + 1;
@@ -774,6 +875,9 @@ int main(void) {
         cmocka_unit_test(noReplicaIsElectedInAClaimedEpochAfterPowerFailures),
         cmocka_unit_test(aClaimThatNoNodeReceivedIsReclaimed),
         cmocka_unit_test(aNodeThatIsCutOffClaimsNothing),
+        cmocka_unit_test(aFailoverThatIsAnsweredTakesNoLonger),
+        cmocka_unit_test(aFailoverWaitsForTheOtherReplica),
+        cmocka_unit_test(acknowledgementsGoOnWithoutAPromotion),
         cmocka_unit_test(nothingAcknowledgedIsLostInAClusterByHangs),
         cmocka_unit_test(simTestWhateverHappensTheyAgreeInTheEnd),
     };
