@@ -59,7 +59,8 @@ enum {
     NODE_LIGHT_MODULE = 1 << 12, /* accepts light headers of MODULE, and repeated MEETs */
     NODE_PRIMARY_FAIL = 1 << 13, /* it says that its primary has failed */
 };
-/* Flags of a message. The last two are of this server; others ignore them, and the bytes that they announce. */
+/* Flags of a message. The last two are of this server; others ignore them, and the bytes that they announce.
+ */
 enum {
     BUS_PAUSED = 1,
     BUS_FORCE_ACK = 2,

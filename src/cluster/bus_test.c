@@ -166,7 +166,10 @@ static struct busHeader busTestMakeHeader(enum busType type) {
                           .bus_port = 65535,
                           .node_flags = 0x1c11,
                           .state = 1,
-                          .flags = BUS_PAUSED,
+                          .flags = BUS_PAUSED | BUS_FENCES,
+                          .sync_replicas = 0x1234,
+                          .history = 0xfedcba9876543210,
+                          .reign = 0x0123456789abcdef,
                           .current_epoch = 0x0102030405060708,
                           .config_epoch = UINT64_MAX,
                           .offset = 0x8000000000000000,
@@ -193,7 +196,8 @@ static void everyFieldOfTheHeaderComesBack(void **state) {
     assert_int_equal(m.header.state, h.state);
     assert_int_equal(m.header.flags, h.flags);
     assert_true(m.header.current_epoch == h.current_epoch && m.header.config_epoch == h.config_epoch);
-    assert_true(m.header.offset == h.offset);
+    assert_true(m.header.offset == h.offset && m.header.sync_replicas == h.sync_replicas);
+    assert_true(m.header.history == h.history && m.header.reign == h.reign);
     assert_memory_equal(m.header.sender, h.sender, NODE_ID_LEN);
     assert_memory_equal(m.header.primary, h.primary, NODE_ID_LEN);
     assert_string_equal(m.header.ip, h.ip);
@@ -215,7 +219,9 @@ static void theHeaderLiesAsItIsDocumented(void **state) {
     assert_memory_equal(s + 2128, ID_B, NODE_ID_LEN);
     assert_memory_equal(s + 2168, "fe80:", 5);
     assert_memory_equal(s + 2214, "\0\0", 2);
-    assert_memory_equal(s + 2246, "\x18\xec\xff\xff\x1c\x11\1\1\0\0", 10);
+    assert_memory_equal(s + 2216, "\0\0\0\0\0\0\0\0\0\0\0\0\x12\x34\xfe\xdc\xba\x98\x76\x54\x32\x10", 22);
+    assert_memory_equal(s + 2238, "\1\x23\x45\x67\x89\xab\xcd\xef", 8);
+    assert_memory_equal(s + 2246, "\x18\xec\xff\xff\x1c\x11\1\x81\0\0", 10);
     sdsfree(s);
 }
 

@@ -96,10 +96,15 @@ void engineSetTime(struct engine *e, int64_t now_ms) {
     int64_t by_ms = now_ms - e->now_ms;
     e->now_ms = now_ms;
     if (by_ms >= 0) return;
-    int64_t *const times[] = {
-        &e->started_ms,         &e->minority_ms,   &e->logged_down_ms, &e->election.start_ms,
-        &e->election.reason_ms, &e->manual.end_ms, &e->announce_ms,    &e->reservation.announced_ms,
-        &e->election.fence_asked_ms};
+    int64_t *const times[] = {&e->started_ms,
+                              &e->minority_ms,
+                              &e->logged_down_ms,
+                              &e->election.start_ms,
+                              &e->election.reason_ms,
+                              &e->manual.end_ms,
+                              &e->announce_ms,
+                              &e->reservation.announced_ms,
+                              &e->election.fence_asked_ms};
     if (by_ms <= -ENGINE_TICK_MS)
         engineLog(e, LL_WARNING, "The clock went back by %lld ms", (long long)-by_ms);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) engineShift(times[i], by_ms);

@@ -194,10 +194,10 @@ static inline bool engineIsClusterOk(const struct engine *e) {
  * fills the settings. */
 void engineInit(struct engine *e, const struct engineEnv *env, void *ctx, int64_t now_ms);
 void engineCreateMyself(struct engine *e); /* this becomes a node with a new id that knows no others */
-/* The topology and the settings have been read. With min-replicas-sync, a replica acknowledges nothing until it
- * knows that no election waits for what it may have answered before the start (cluster_engine_fence.c). */
+/* The topology and the settings have been read. With min-replicas-sync, a replica acknowledges nothing until
+ * it knows that no election waits for what it may have answered before the start (cluster_engine_fence.c). */
 void engineStart(struct engine *e);
-void engineDestroy(struct engine *e);      /* links have been closed before */
+void engineDestroy(struct engine *e); /* links have been closed before */
 /* Adds TODO_… to the work for the end of the turn. */
 static inline void engineAddTodo(struct engine *e, unsigned what) {
     e->todo |= what;

@@ -36,7 +36,8 @@
  *      these, too, and (N - 1) + (R - N + 1) > R - 1, so again one of the N is in F. If Q is in F, it
  *      answered as a replica: it had withdrawn its own earlier election, or had lost its role to a later
  *      primary, and then (3) holds for what that one took over.
- *  (2) That one has acknowledged w before its answer, because the answer binds until C has taken over or never
+ *  (2) That one has acknowledged w before its answer, because the answer binds until C has taken over or
+ * never
  *      does. So what it has, and C's data contain, includes w.
  *  (3) A w of a primary before is in the data of each later primary, by induction; so it is in each history
  *      of a later reign, and in the data of any F that follow one.
@@ -46,8 +47,8 @@
  * counted in ticks, as clocks may jump. A candidate checks that its election is younger than two of them
  * before it takes over; so it has to stand still for the rest of that time, between this check and its
  * announcement. After a start a replica does not know what it had answered, and acknowledges nothing until
- * each other replica has said that it is in no election, or two time-outs are over. What a primary acknowledges
- * by replicas that this node does not know yet is not counted.
+ * each other replica has said that it is in no election, or two time-outs are over. What a primary
+ * acknowledges by replicas that this node does not know yet is not counted.
  *
  * Nodes that do not set BUS_FENCES (Valkey, older ones of ours) never answer. As far as R - N + 1 of the
  * others answer, the same holds; else the election goes on as it did before, with a line in the log. */

@@ -903,6 +903,20 @@ static void theOwnSettingCountsIfThePrimaryIsUnknown(void **state) {
     }
 }
 
+/* It may have come back, and have acknowledged something, without this node having heard of that. */
+static void aFormerPrimaryOfTheShardCounts(void **state) {
+    (void)state;
+    rulesSyncWith(2);
+    struct clusterNode *former =
+        rulesKnowNode("ssssssssssssssssssssssssssssssssssssssss", NODE_PRIMARY | NODE_FAIL);
+    memcpy(former->shard_id, voters[0]->shard_id, NODE_ID_LEN);
+    rulesElect();
+    for (int i = 1; i < VOTERS; i++) rulesReceiveVote(voters[i]);
+    assert_true(nodeIsReplica(e.t.myself));
+    rulesAnswer(1, 1, 100);
+    assert_true(nodeIsPrimary(e.t.myself));
+}
+
 static void oneThatCannotAnswerIsNotWaitedFor(void **state) {
     (void)state;
     rulesSyncWith(1);
@@ -917,7 +931,8 @@ static void oneThatHasMoreIsNotReplaced(void **state) {
     static const struct {
         uint64_t history, reign, offset;
         bool more;
-    } answers[] = {{1, 1, 101, true}, {1, 1, 99, false}, {2, 1, 1, true}, {2, 2, 1, true}, {2, 0, 1000, false}};
+    } answers[] = {
+        {1, 1, 101, true}, {1, 1, 99, false}, {2, 1, 1, true}, {2, 2, 1, true}, {2, 0, 1000, false}};
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         if (i) asReplica(NULL);
         rulesElectSynced(1);
@@ -1124,6 +1139,7 @@ int main(void) {
         AS_REPLICA(nobodyMustAnswerIfAllHaveEverything),
         AS_REPLICA(nobodyMustAnswerWithoutMinReplicasSync),
         AS_REPLICA(theOwnSettingCountsIfThePrimaryIsUnknown),
+        AS_REPLICA(aFormerPrimaryOfTheShardCounts),
         AS_REPLICA(oneThatCannotAnswerIsNotWaitedFor),
         AS_REPLICA(oneThatHasMoreIsNotReplaced),
         AS_REPLICA(anElectionThatIsGivenUpIsNotWonLater),

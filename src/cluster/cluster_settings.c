@@ -118,8 +118,7 @@ static void clusterSettingsOnChange(void) {
     int64_t sync_before = cluster_engine.settings.sync_replicas;
     clusterSettingsApply();
     /* Replicas have to know, if possible before this node acknowledges by it. */
-    if (cluster_engine.settings.sync_replicas != sync_before)
-        engineAddTodo(&cluster_engine, TODO_BROADCAST);
+    if (cluster_engine.settings.sync_replicas != sync_before) engineAddTodo(&cluster_engine, TODO_BROADCAST);
     sds after = nodeFormatLine(sdsempty(), t, t->myself, LINE_FILE);
     engineAddTodo(&cluster_engine, strcmp(before, after) ? TODO_SAVE | TODO_STATE : TODO_STATE);
     sdsfree(before);

@@ -608,7 +608,8 @@ static void simTestHangOnce(struct clusterSim *s, uint64_t *random, unsigned fau
     }
     if (primary < 0) return;
     clusterSimHang(s, primary, true);
-    for (int ms = 0; ms < 5 * TIMEOUT_MS && !simTestFailoverIsAt(s, primary, place); ms++) clusterSimRun(s, 1);
+    for (int ms = 0; ms < 5 * TIMEOUT_MS && !simTestFailoverIsAt(s, primary, place); ms++)
+        clusterSimRun(s, 1);
     clusterSimRun(s, (int64_t)(simTestDraw(random) % (simTestDraw(random) % 4 ? 40 : 400)));
     if (simTestDraw(random) % 3 == 0) simTestDisturb(s, random, faults);
     clusterSimHang(s, primary, false);
@@ -692,8 +693,8 @@ static void aFailoverWaitsForTheOtherReplica(void **state) {
     }
 }
 
-/* The primary is back before anybody is elected: it is acknowledged again. A candidate that has died is waited
- * for only so long. */
+/* The primary is back before anybody is elected: it is acknowledged again. A candidate that has died is
+ * waited for only so long. */
 static void acknowledgementsGoOnWithoutAPromotion(void **state) {
     (void)state;
     for (int dies = 0; dies < 2; dies++) {

@@ -16,10 +16,17 @@
 #define CONNECT_FAILS_MS 50
 #define BUS_PORT         16379
 #define WRITES_PER_TICK  7
-#define STREAM_MS        10 /* how often data is replicated, if acknowledgements matter */
+#define STREAM_MS        10   /* how often data is replicated, if acknowledgements matter */
 #define WRITE_BACK_MS    5000 /* after that time the kernel has written what was not synced */
 
-enum clusterSimEventKind { EVENT_TICK, EVENT_STREAM, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
+enum clusterSimEventKind {
+    EVENT_TICK,
+    EVENT_STREAM,
+    EVENT_ARRIVES,
+    EVENT_CONNECTED,
+    EVENT_REFUSED,
+    EVENT_CLOSED
+};
 
 struct clusterSimLink { /* one end of a connection */
     struct busLink bus;
@@ -826,7 +833,8 @@ void clusterSimHang(struct clusterSim *s, int i, bool hang) {
     n->hung = hang;
     if (hang) return;
     for (int k = 0; k < n->held_count; k++) {
-        bool later = s->o.sync_replicas && n->held[k].kind == EVENT_TICK; /* what came may be processed first */
+        bool later =
+            s->o.sync_replicas && n->held[k].kind == EVENT_TICK; /* what came may be processed first */
         n->held[k].at_ms = s->now_ms + (later ? (int64_t)(simRandom(&s->random) % ENGINE_TICK_MS) : 0);
         simQueueAdd(&s->queue, n->held[k]);
     }

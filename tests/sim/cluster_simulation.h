@@ -12,9 +12,9 @@
  *  - the winner of an election has all data of the shard that it wins (unless a user forced the failover);
  *  - the epochs of a node never decrease, not even by a restart.
  *
- * With sync_replicas, replicas acknowledge what they have, and a primary knows of each what it has received, even
- * while it hangs. What enough of them have is acknowledged to clients. Data has a history: a branch, which
- * begins with a promotion, of the one that the promoted node had.
+ * With sync_replicas, replicas acknowledge what they have, and a primary knows of each what it has received,
+ * even while it hangs. What enough of them have is acknowledged to clients. Data has a history: a branch,
+ * which begins with a promotion, of the one that the promoted node had.
  *
  * Messages between two nodes keep their order, as in TCP: each direction of a connection has a time before
  * which nothing more can arrive. A lost message is not delivered, and its link stays up. */

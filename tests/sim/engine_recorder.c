@@ -89,6 +89,5 @@ const struct engineEnv engine_recorder = {.connect = engineRecorderConnect,
 
 void engineRecorderReset(int64_t now_ms) {
     recorded_env = (struct engineRecord){
-        .history = 1,
-        .replication = {.offset = 100, .link_up = true, .whole = true, .data_ms = now_ms}};
+        .history = 1, .replication = {.offset = 100, .link_up = true, .whole = true, .data_ms = now_ms}};
 }

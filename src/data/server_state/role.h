@@ -46,7 +46,7 @@ struct replicationControl {
     void (*becomePrimary)(void);
     void (*holdAcks)(bool hold); /* a replica sends no acknowledgements until this is called with false */
     uint64_t (*history)(void);   /* a number that stands for the replication ID of the data here */
-    int (*replicas)(void); /* number of replicas online */
+    int (*replicas)(void);       /* number of replicas online */
     /* Returns the id of a node that replicates us, has sent its id, and has everything up to this offset.
      * NULL: there is none; or, with *legacy, one of them is too old to take over when it is told to. */
     const char *(*successor)(uint64_t offset, bool *legacy);
