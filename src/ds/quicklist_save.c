@@ -52,7 +52,7 @@ struct qlSave {
     size_t kept_bytes; /* of all images, in memory */
     qlSaveStoreFn *store;
     void *store_priv;
-    struct rax kept;   /* node, or NULL for the end -> its chain */
+    struct rax kept; /* node, or NULL for the end -> its chain */
 };
 
 /* ---- Chains of images ---- */
@@ -165,7 +165,12 @@ static void qlSaveMarkAll(struct quicklist *ql, uint8_t mark) {
 struct qlSave *qlSaveBegin(struct quicklist *ql, qlSaveStoreFn *store, void *priv) {
     struct qlSave *s = zmalloc(sizeof *s);
     if (ql->watched && ql->mark == MARK_MAX) qlSaveMarkAll(ql, 0);
-    *s = (struct qlSave){.ql = ql, .at = ql->head, .left = ql->nodes, .mark_before = ql->mark, .store = store, .store_priv = priv};
+    *s = (struct qlSave){.ql = ql,
+                         .at = ql->head,
+                         .left = ql->nodes,
+                         .mark_before = ql->mark,
+                         .store = store,
+                         .store_priv = priv};
     raxInit(&s->kept);
     ql->mark = ql->watched ? (ql->mark + 1) & MARK_MAX : ql->mark == 0;
     ql->watched = true;

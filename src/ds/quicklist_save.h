@@ -19,16 +19,16 @@ struct qlSave;
  * before changes of a list that has a save or had one that ended early. */
 extern struct qlSave *(*ql_save_of)(const struct quicklist *ql);
 
-/* Offers the contents of an old node, which would be kept in memory; may be NULL. Returns a token (from zmalloc,
- * freed by the save) after it has stored a copy of them elsewhere, or NULL. */
+/* Offers the contents of an old node, which would be kept in memory; may be NULL. Returns a token (from
+ * zmalloc, freed by the save) after it has stored a copy of them elsewhere, or NULL. */
 typedef void *qlSaveStoreFn(void *priv, struct str bytes);
 
 /* The list has no save. O(1), but for one walk over its nodes after 126 saves that ended early. */
 struct qlSave *qlSaveBegin(struct quicklist *ql, qlSaveStoreFn *store, void *priv);
 
 enum qlSaveStep {
-    /* *view is the next node as it was at the beginning, until qlSaveAdvance. When its contents are elsewhere,
-     * view->bytes.ptr is the token, and view->elsewhere. */
+    /* *view is the next node as it was at the beginning, until qlSaveAdvance. When its contents are
+     * elsewhere, view->bytes.ptr is the token, and view->elsewhere. */
     QL_SAVE_NODE,
     QL_SAVE_SKIPPED, /* only new nodes were found so far */
     QL_SAVE_DONE

@@ -269,24 +269,15 @@ static const char *const stats_fields[] = {
 };
 
 static const char *const debug_fields[] = {
-    "eventloop_duration_aof_sum",
-    "eventloop_duration_cron_sum",
-    "eventloop_duration_max",
-    "eventloop_cmd_per_cycle_max",
-    "eventloop_priority_duration_max",
-    "eventloop_priority_cmd_per_cycle_max",
-    "io_threaded_reads_pending",
-    "io_threaded_writes_pending",
-    "forkless_current_item_ms",
-    "forkless_current_queue_length",
-    "forkless_queue_length_target",
-    "forkless_dbentries_queued",
-    "forkless_dbentries_processed",
-    "forkless_spilled_bytes",
-    "repl_throttle_more_events",
-    "repl_throttle_less_events",
-    "repl_throttle_current_clients",
-    NULL,
+    "eventloop_duration_aof_sum",      "eventloop_duration_cron_sum",
+    "eventloop_duration_max",          "eventloop_cmd_per_cycle_max",
+    "eventloop_priority_duration_max", "eventloop_priority_cmd_per_cycle_max",
+    "io_threaded_reads_pending",       "io_threaded_writes_pending",
+    "forkless_current_item_ms",        "forkless_current_queue_length",
+    "forkless_queue_length_target",    "forkless_dbentries_queued",
+    "forkless_dbentries_processed",    "forkless_spilled_bytes",
+    "repl_throttle_more_events",       "repl_throttle_less_events",
+    "repl_throttle_current_clients",   NULL,
 };
 
 static const char *const throttling_fields[] = {

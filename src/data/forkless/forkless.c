@@ -34,7 +34,7 @@
 #define PARTS_SHARE    20                /* a large value gets 1/20 of the time */
 #define CHECK_US       10000             /* between two looks at forkless-buffer-limit */
 #define MOST_PARTS     (4 * 1024 * 1024) /* bytes in the queue above which large values wait */
-#define SPILL_SHARE    64                /* 1/64 of the used memory may wait in memory, and 1/64 in large values */
+#define SPILL_SHARE    64 /* 1/64 of the used memory may wait in memory, and 1/64 in large values */
 #define LEAST_SPILL    (4 * 1024 * 1024) /* or as many bytes as this */
 #define DELAY_PIECE_US 10000
 #define AHEAD          12 /* objects that the thread has claimed and fetched before their turn */

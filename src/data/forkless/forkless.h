@@ -59,10 +59,10 @@ struct forklessStats {
     uint64_t target;      /* the most items in the queue */
     uint64_t keys_queued; /* keys given to the thread, and keys that it has written */
     uint64_t keys_processed;
-    uint64_t bytes;      /* of old values and parts that the thread has not written yet */
+    uint64_t bytes;         /* of old values and parts that the thread has not written yet */
     uint64_t spilled_bytes; /* that have gone to a temporary file in this snapshot, or in the last */
-    uint64_t peak_bytes; /* the most that these were in this snapshot, or in the last */
-    uint64_t written;    /* bytes of this snapshot, or of the last, before they are compressed as a whole */
+    uint64_t peak_bytes;    /* the most that these were in this snapshot, or in the last */
+    uint64_t written; /* bytes of this snapshot, or of the last, before they are compressed as a whole */
 };
 void forklessGetStats(struct forklessStats *s);
 
@@ -79,9 +79,9 @@ extern const char *(*forkless_module_veto)(void);
 extern int64_t forkless_buffer_limit, forkless_spill_above;
 
 /* forkless.c calls these on the main thread: when a snapshot has started; when old values begin to go to a
- * file, and when that has failed; when clients have changed more than forkless-buffer-limit allows, so that it
- * fails; and at the end, before `done`, with the same arguments and
- * while forklessGetStats still describes the snapshot that ends. */
+ * file, and when that has failed; when clients have changed more than forkless-buffer-limit allows, so that
+ * it fails; and at the end, before `done`, with the same arguments and while forklessGetStats still describes
+ * the snapshot that ends. */
 void forklessLogStart(enum childKind kind, uint64_t keys);
 void forklessLogSpill(void);
 void forklessLogSpillError(int error);

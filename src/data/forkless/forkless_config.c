@@ -57,9 +57,10 @@ void forklessLogSpill(void) {
 }
 
 void forklessLogSpillError(int error) {
-    serverLog(LL_WARNING,
-              "forkless-save: %s: old values can't be written to a temporary file (%s), so they wait in memory",
-              forklessKindName(), strerror(error));
+    serverLog(
+        LL_WARNING,
+        "forkless-save: %s: old values can't be written to a temporary file (%s), so they wait in memory",
+        forklessKindName(), strerror(error));
 }
 
 void forklessLogOverLimit(void) {

@@ -87,7 +87,9 @@ struct queueItem {
 };
 
 /* Items that are not in the queue yet, in order. */
-struct queueList { struct queueItem *first, *last; };
+struct queueList {
+    struct queueItem *first, *last;
+};
 
 struct itemQueue;
 struct itemQueue *itemQueueCreate(void);
@@ -135,10 +137,10 @@ enum itemState itemQueueTake(struct itemQueue *q, const struct keyspaceWalk *wal
 /* Whether the object is in the queue and has been neither encoded nor taken back. */
 bool itemQueueHolds(const struct itemQueue *q, const struct keyspaceWalk *walk, uint64_t range,
                     const struct object *o);
-void itemQueueEnd(struct itemQueue *q);                  /* nothing more comes */
-void itemQueueCancel(struct itemQueue *q);               /* the thread gets nothing more */
-bool itemQueueIsIdle(const struct itemQueue *q);         /* the thread has finished with everything */
-uint64_t itemQueueBytes(const struct itemQueue *q);      /* allocated, that the thread has not finished with */
+void itemQueueEnd(struct itemQueue *q);             /* nothing more comes */
+void itemQueueCancel(struct itemQueue *q);          /* the thread gets nothing more */
+bool itemQueueIsIdle(const struct itemQueue *q);    /* the thread has finished with everything */
+uint64_t itemQueueBytes(const struct itemQueue *q); /* allocated, that the thread has not finished with */
 uint64_t itemQueueBytesGiven(const struct itemQueue *q); /* the same without what comes after the hold */
 uint64_t itemQueueKeysGiven(const struct itemQueue *q);
 uint64_t itemQueueLength(const struct itemQueue *q); /* items that it has not finished with */

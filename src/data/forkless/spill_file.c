@@ -4,8 +4,8 @@
  *     offsets   | written .............. | in work | waiting .......... |
  *                                        ^ first                        ^ taken
  *
- * The writer thread removes a chunk only when it has been written, so after a failure the list begins with the
- * first byte that is not in the file, and does not change any more. */
+ * The writer thread removes a chunk only when it has been written, so after a failure the list begins with
+ * the first byte that is not in the file, and does not change any more. */
 #define _GNU_SOURCE /* mkostemp */
 #include "data/forkless/spill_file.h"
 

@@ -19,7 +19,9 @@
 
 #include "base/sds.h"
 
-struct spillExtent { uint64_t offset, bytes; };
+struct spillExtent {
+    uint64_t offset, bytes;
+};
 
 struct spillFile;
 struct spillFile *spillFileCreate(void);

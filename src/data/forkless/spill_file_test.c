@@ -121,7 +121,8 @@ static void spillTestFails(void **state) {
     spillTestWait(spillTestHasFailed);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(spillFileError(file), EFBIG);
-    assert_in_range(spillFileWaiting(file), spillFileTaken(file) - LIMIT, spillFileTaken(file) - LIMIT + 5000);
+    assert_in_range(spillFileWaiting(file), spillFileTaken(file) - LIMIT,
+                    spillFileTaken(file) - LIMIT + 5000);
     for (int i = 0; i < taken; i++) assert_true(spillTestReads(i));
     for (int i = taken; i-- > 0;) assert_true(spillTestReads(i));
     struct spillExtent at;

@@ -3,8 +3,8 @@
  *
  * ds/quicklist_save.h has the nodes of the moment of the registration, in their order; a part is one of
  * them. A node of many bytes, such as a huge element's, is written in several parts, between which the list
- * may be changed. Old nodes may go to a file (largeValueSpill), but not in commands, whose form depends on what
- * comes before. In commands, a compressed node is unpacked once, however long its element is. */
+ * may be changed. Old nodes may go to a file (largeValueSpill), but not in commands, whose form depends on
+ * what comes before. In commands, a compressed node is unpacked once, however long its element is. */
 #include <lzf.h>
 
 #include "base/assert.h"

@@ -23,7 +23,7 @@ struct stringSave {
     size_t at, pieces; /* the next piece, and how many there are */
     size_t kept_bytes;
     struct stringPiece {
-        char *copy;               /* or NULL */
+        char *copy;                 /* or NULL */
         struct spillExtent spilled; /* or empty */
     } kept[];
 };
