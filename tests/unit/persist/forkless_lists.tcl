@@ -134,6 +134,29 @@ tags {external:skip needs:debug} {
         }
         r config set list-compress-depth 0
 
+        # In one script, so that what was freed is used for something else before the save goes on.
+        test {A save has a list as it was that has become a listpack} {
+            for {set round 0} {$round < 3} {incr round} {
+                fill_lists
+                r config set rdb-key-save-delay 300
+                set digest [r debug digest]
+                r bgsave
+                r eval {
+                    redis.call('rpush', 'l', 'x')
+                    for _, key in ipairs({'l', 'l2', 'l4'}) do redis.call('ltrim', key, 5, 10) end
+                    local text = string.rep('y', 3000)
+                    for i = 1, 2000 do redis.call('rpush', 'new:' .. i, text, text, text, text) end
+                } 0
+                assert_equal 1 [s rdb_bgsave_in_progress]
+                assert_encoding listpack l4
+                r config set rdb-key-save-delay 0
+                wait_for_save
+                assert_equal {ok forkless} [list [s rdb_last_bgsave_status] [s rdb_last_bgsave_type]]
+                r debug reload nosave
+                assert_equal $digest [r debug digest]
+            }
+        }
+
         foreach {fill change} {fill_lists list_change fill_strings string_change} {
             test "An append-only file is rewritten as commands: $change" {
                 $fill
