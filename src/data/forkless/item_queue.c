@@ -14,8 +14,9 @@
 #include "base/zmalloc.h"
 #include "net/ae.h"
 
-#define SPINS    200 /* before the main thread offers its processor to the thread that it waits for */
-#define BATCH_US 30  /* that the thread may need for a batch, for which the main thread may have to wait */
+#define MOST_SLACK (8 * 1024) /* bytes of a buffer in the queue that may be unused */
+#define SPINS      200 /* before the main thread offers its processor to the thread that it waits for */
+#define BATCH_US   30  /* that the thread may need for a batch, for which the main thread may have to wait */
 
 struct itemQueue {
     /* Main thread: */
@@ -111,9 +112,17 @@ void itemQueueGiveKeys(struct itemQueue *q, struct queueItem *item) {
     itemQueueAppend(q, item);
 }
 
+/* Buffers grow generously, and many of them may wait for long. */
+static sds itemQueueTrim(sds bytes) {
+    if (sdsAllocSize(bytes) < sdslen(bytes) + MOST_SLACK) return bytes;
+    sds now = sdsnewstr(sdsview(bytes));
+    sdsfree(bytes);
+    return now;
+}
+
 static struct queueItem *itemQueueNewBytes(int dbid, sds bytes, uint64_t keys) {
     struct queueItem *item = zmalloc(sizeof *item);
-    *item = (struct queueItem){.dbid = dbid, .bytes = bytes, .bytes_keys = keys};
+    *item = (struct queueItem){.dbid = dbid, .bytes = itemQueueTrim(bytes), .bytes_keys = keys};
     return item;
 }
 
@@ -197,7 +206,7 @@ void itemQueueGiveBytes(struct itemQueue *q, int dbid, sds bytes, uint64_t keys)
         itemQueueAppendBytes(q, item);
         return;
     }
-    q->held_bytes += sdsAllocSize(bytes);
+    q->held_bytes += sdsAllocSize(item->bytes);
     if (q->held)
         q->held_last->next = item;
     else
