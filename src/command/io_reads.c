@@ -8,7 +8,7 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/reply_block.h"
-#include "command/io_client.h"
+#include "command/io_client_state.h"
 #include "command/parallel_read.h"
 
 /* Requests that are prefetched together, and run before the next look at the phase. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* io_reads.h - the inputs of an I/O thread's clients that it runs itself, because they consist of reads.
  *
- *     ioReadsKeep ─┬─▶ short, up to IO_READS_AT_ONCE ─▶ ioReadsTake ──────┬─▶ ioReadsRun ─▶ output, and an end:
- *                  └─▶ long ──────────────────────────▶ ioReadsTakeLong ──┘     DONE  all has run
- *                        ▲                                                      REST  for the main thread
- *                        └───────────────────────────── LONG ◀──────────────────┘
+ *     ioReadsKeep ─┬─▶ short ─▶ ioReadsTake ─────┬─▶ ioReadsRun ─▶ output, and how it has ended:
+ *                  └─▶ long ──▶ ioReadsTakeLong ─┘     DONE  all has run
+ *                       ▲                              REST  for the main thread
+ *                       └───────────────────────────── LONG
  *
- * Short ones of many clients run together, in one phase (parallel_read.h) and prefetched together. An input
- * is long if requests of it have taken PARALLEL_READ_LONG_US, or if it begins with the command by which the
- * client's last long one began. Long ones run one at a time, when the others have been answered.
+ * Short ones of up to IO_READS_AT_ONCE clients run together, in one phase (parallel_read.h) and prefetched
+ * together. An input is long if requests of it have taken PARALLEL_READ_LONG_US, or if it begins with the
+ * command by which the client's last long one began. Long ones run one at a time, when the others have been
+ * answered.
  *
  * An input with anything else in it goes to the main thread as it came: its reads in front of that would be
  * sent apart, and a call of the kernel costs more than they do.

@@ -18,16 +18,14 @@ static int parallelPolicyTestRun(struct parallelPolicy *p, struct parallelLoad l
 static void readsAloneGoOn(void **state) {
     (void)state;
     struct parallelPolicy p = {0};
-    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 400}, 1000),
-                     1000);
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 400}, 1000), 1000);
     assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){0, 0}, 1000), 1000);
 }
 
 static void waitingThatSavesMoreGoesOn(void **state) {
     (void)state;
     struct parallelPolicy p = {0};
-    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 9000}, 1000),
-                     1000);
+    assert_int_equal(parallelPolicyTestRun(&p, (struct parallelLoad){100000, 9000}, 1000), 1000);
 }
 
 static void oneLongWaitDoesNotMatter(void **state) {
@@ -39,8 +37,8 @@ static void oneLongWaitDoesNotMatter(void **state) {
     }
 }
 
-/* The loads are those of a sweep over writes (docs/contributing/decisions.md). Where most inputs have a write,
- * threads run few reads and are waited for rarely: that is no reason to hand those over, too. */
+/* The loads are those of a sweep over writes (docs/contributing/decisions.md). Where most inputs have a
+ * write, threads run few reads and are seldom waited for: that is no reason to hand those over, too. */
 static void fewReadsGoOn(void **state) {
     (void)state;
     static const struct parallelLoad loads[] = {{15000, 400}, {1500, 150}, {10, 20}, {0, 500}};
