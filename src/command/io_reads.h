@@ -40,7 +40,7 @@ struct ioRead {
     } end;
 };
 
-/* Of a thread. */
+/* Each thread has one. */
 struct ioReads {
     struct ioRead kept[IO_READS_AT_ONCE];
     int count;
