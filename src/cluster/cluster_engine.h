@@ -133,7 +133,7 @@ struct engineManual {
     bool has_offset, can_start;
 };
 
-/* What a replica's acknowledgements are about (cluster_engine_fence.c). */
+/* The data that this node acknowledges as a replica (cluster_engine_fence.c). */
 struct engineFence {
     uint64_t history; /* of the data here; 0: not synchronized since the start */
     uint64_t reign;   /* the epoch of the primary with that history, when it was first synchronized with */

@@ -559,7 +559,7 @@ static void simTestWhateverHappensTheyAgreeInTheEnd(void **state) {
 
 enum { FAULT_HANGS = 1, FAULT_PARTITIONS = 2, FAULT_DEATHS = 4 };
 
-static void simTestHeal(struct clusterSim *s) {
+static void simTestHealCluster(struct clusterSim *s) {
     for (int i = 0; i < clusterSimCount(s); i++) {
         clusterSimSide(s, i, 0);
         clusterSimHang(s, i, false);
@@ -616,7 +616,7 @@ static void simTestHangOnce(struct clusterSim *s, uint64_t *random, unsigned fau
     clusterSimRun(s, (int64_t)(simTestDraw(random) % (2 * TIMEOUT_MS)));
     if (simTestDraw(random) % 3 == 0) simTestDisturb(s, random, faults);
     clusterSimRun(s, (int64_t)(simTestDraw(random) % (2 * TIMEOUT_MS)));
-    simTestHeal(s);
+    simTestHealCluster(s);
     clusterSimRun(s, (int64_t)(simTestDraw(random) % (4 * TIMEOUT_MS)));
 }
 
@@ -687,7 +687,7 @@ static void aFailoverWaitsForTheOtherReplica(void **state) {
             took_ms = simTestUntilReplaced(s, 0, 30000);
             assert_in_range(took_ms, 0, way == 0 ? 5 * TIMEOUT_MS : 500);
         }
-        simTestHeal(s);
+        simTestHealCluster(s);
         assert_true(simTestUntilAgreed(s, 60000) >= 0);
         clusterSimDestroy(s);
     }
@@ -715,7 +715,7 @@ static void acknowledgementsGoOnWithoutAPromotion(void **state) {
             assert_in_range(took_ms, 9 * TIMEOUT_MS, 11 * TIMEOUT_MS);
         else
             assert_in_range(took_ms, 0, 2 * TIMEOUT_MS + 200);
-        simTestHeal(s);
+        simTestHealCluster(s);
         assert_true(simTestUntilAgreed(s, 60000) >= 0);
         clusterSimDestroy(s);
     }
@@ -735,7 +735,7 @@ static uint64_t simTestSynced(uint64_t seed, bool without_fence, bool verbose) {
     unsigned faults = (unsigned)(simTestDraw(&random) % 8);
     struct clusterSim *s = simTestAgreed(&o);
     for (int round = 0; round < 4; round++) simTestHangOnce(s, &random, faults);
-    simTestHeal(s);
+    simTestHealCluster(s);
     clusterSimSetLoss(s, 0);
     if (simTestUntilAgreed(s, 120000) < 0) {
         if (verbose) clusterSimPrint(s);
