@@ -126,7 +126,7 @@ static struct zscore zsetOpsFirstScore(const struct zsetOperation *op, const str
 static struct zscore zsetOpsAggregate(enum zsetAggregate how, struct zscore a, struct zscore b) {
     switch (how) {
     case AGGREGATE_MIN: return zscoreCompare(b, a) < 0 ? b : a;
-    case AGGREGATE_MAX: return zscoreCompare(b, a) > 0 ? b : a;
+    case AGGREGATE_MAX: return zscoreCompare(a, b) < 0 ? b : a; /* a stays if b is NaN */
     default: a = zsetAddScores(a, b); return isnan(a.value) ? zscoreOf(0) : a;
     }
 }
