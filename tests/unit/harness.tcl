@@ -470,7 +470,7 @@ tags {external:skip harness} {
         set names [lmap line [split [string trim [read $f]] \n] { expr {[string match #* $line] ? [continue] : [lindex $line 0]} }]
         close $f
         assert_equal [llength [lsort -unique $names]] [llength $names]
-        foreach name $names { assert {[file exists $top/src/$name.c]} $name }
+        foreach name $names { assert {[file exists $top/src/[string map {_plain_ _} $name].c]} $name }
     }
 
     test {the oracle: a line and an exit code say that it is not available} {
