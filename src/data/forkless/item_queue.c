@@ -114,7 +114,7 @@ void itemQueueGiveKeys(struct itemQueue *q, struct queueItem *item) {
 
 /* Buffers grow generously, and many of them may wait for long. */
 static sds itemQueueTrim(sds bytes) {
-    if (sdsAllocSize(bytes) < sdslen(bytes) + MOST_SLACK) return bytes;
+    if (!bytes || sdsAllocSize(bytes) < sdslen(bytes) + MOST_SLACK) return bytes;
     sds now = sdsnewstr(sdsview(bytes));
     sdsfree(bytes);
     return now;
