@@ -96,9 +96,8 @@ static void twoThreads(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 2, 64, 4096};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        /* With one place or two, threads are switched for each message or two: on a busy machine,
-         * milliseconds. */
-        shared.count = sizes[s] <= 2 ? modelShare(10000) : modelOps();
+        /* A small queue switches the threads often, which takes milliseconds on a busy machine. */
+        shared.count = modelShare(sizes[s] <= 2 ? 10000 : sizes[s] <= 64 ? 100000 : 1000000);
         ioQueueInit(&shared.q, sizes[s]);
         pthread_t producer;
         assert_int_equal(pthread_create(&producer, NULL, ioQueueTestProduce, NULL), 0);
