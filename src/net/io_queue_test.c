@@ -97,7 +97,7 @@ static void twoThreads(void **state) {
     static const size_t sizes[] = {1, 2, 64, 4096};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         /* A small queue switches the threads often, which takes milliseconds on a busy machine. */
-        shared.count = modelShare(sizes[s] <= 2 ? 10000 : sizes[s] <= 64 ? 100000 : 1000000);
+        shared.count = modelShare(sizes[s] <= 2 ? 2000 : sizes[s] <= 64 ? 50000 : 1000000);
         ioQueueInit(&shared.q, sizes[s]);
         pthread_t producer;
         assert_int_equal(pthread_create(&producer, NULL, ioQueueTestProduce, NULL), 0);
