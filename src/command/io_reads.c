@@ -39,9 +39,10 @@ static void ioReadsKeepLong(struct ioReads *rs, struct ioClient *p, struct ioInp
 }
 
 static bool ioReadsAreAll(const struct ioInput *in) {
-    for (int i = 0; i < in->count; i++)
+    int count = parallelReadsAlways() && in->count > 1 ? 1 : in->count; /* that have to be reads */
+    for (int i = 0; i < count; i++)
         if (!parallelReadIsOne(&in->requests[i])) return false;
-    return in->count > 0;
+    return count > 0;
 }
 
 bool ioReadsKeep(struct ioReads *rs, struct ioClient *p, struct ioInput *in) {

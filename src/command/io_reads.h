@@ -12,7 +12,8 @@
  * answered.
  *
  * An input with anything else in it goes to the main thread as it came: its reads in front of that would be
- * sent apart, and a call of the kernel costs more than they do.
+ * sent apart, and a call of the kernel costs more than they do. With parallel-reads-always these run here all
+ * the same, so that tests whose pipelines end with something else test reads in threads.
  *
  * A client has one input at most (io_client.h), so it is here once at most. */
 #pragma once

@@ -193,6 +193,10 @@ bool parallelReadsAllowed(void) {
     return atomic_load_explicit(&allowed, memory_order_relaxed);
 }
 
+bool parallelReadsAlways(void) {
+    return always;
+}
+
 bool parallelReadBegin(struct parallelReader *pr) {
     if (__builtin_expect(always, 0)) pr->patience_ticks = LONG_PATIENCE_US * ticks_per_us;
     if (!readPhaseEnter(&pr->phase, pr->patience_ticks)) {

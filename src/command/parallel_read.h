@@ -49,6 +49,7 @@ void parallelReaderFree(struct parallelReader *pr); /* when its thread has ended
 /* ---- An I/O thread ---- */
 /* Whether threads may try. Changes at any time. */
 bool parallelReadsAllowed(void);
+bool parallelReadsAlways(void); /* parallel-reads-always: as many as possible, for tests */
 static inline bool parallelReadIsOne(const struct request *r) {
     return r->cmd && r->cmd->flags & CMD_PARALLEL_READ && !r->big;
 }

@@ -494,7 +494,7 @@ static void zbtMapScanEntry(struct zbtMapScan *s, const bucket *b, unsigned slot
     }
 }
 
-/* What the entries need is fetched for all of them at once: their leaves, then their elements. */
+/* Fetches for all entries at once what they need: their leaves, then their elements. */
 static void zbtMapFetchBucket(const struct zbtMapScan *s, const bucket *b) {
     const struct zbtLeaf *leaves[ZBT_BUCKET_SLOTS];
     for (uint32_t mask = b->used; mask; mask &= mask - 1) {

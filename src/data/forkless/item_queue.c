@@ -157,7 +157,7 @@ void itemQueueListBytes(struct queueList *list, int dbid, sds bytes) {
     itemQueueListItem(list, itemQueueNewBytes(dbid, bytes, 0));
 }
 
-/* What follows the last item in the file as well becomes a part of it. */
+/* An item that follows the last one in the file as well becomes a part of it. */
 void itemQueueListSpilled(struct queueList *list, int dbid, struct spillExtent at, uint64_t keys) {
     struct queueItem *last = list->last;
     if (last && !last->bytes && last->dbid == dbid &&

@@ -210,20 +210,6 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         $c close
     }
 
-    test {a pipeline with a write in it goes to the main thread as it came, and is answered at once} {
-        lassign [offloaded_client] c
-        wait_for_condition 20 5 {[in_threads { $c get a; $c read }] == 1} else { fail "no thread reads" }
-        set answered [s io_threaded_writes_processed]
-        on_main_thread {
-            for {set i 0} {$i < 50} {incr i} {
-                $c write [string repeat [request get a] 5][request set other $i][request get other]
-                assert_equal [list 1 1 1 1 1 OK $i] [lmap n {1 2 3 4 5 6 7} { $c read }]
-            }
-        }
-        assert_range [expr {[s io_threaded_writes_processed] - $answered}] 50 60
-        $c close
-    }
-
     test {what a thread cannot finish goes to the main thread: errors, expired keys, large strings} {
         foreach {words expected} {{get hash} "WRONGTYPE*" {getrange a x y} "ERR value is not an integer*"} {
             on_main_thread { assert_error $expected { r {*}$words } }
@@ -556,6 +542,25 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
             assert_equal [r -1 dbsize] [r dbsize]
             r -1 debug set-active-expire 1
         } {} {needs:debug}
+    }
+}
+
+# Not with parallel-reads-always, where a thread runs the reads in front of a write.
+start_server [list overrides [dict remove $threads parallel-reads-always] tags {io-threads external:skip}] {
+    r set a 1
+
+    test {a pipeline with a write in it goes to the main thread as it came, and is answered at once} {
+        lassign [offloaded_client] c
+        wait_for_condition 20 5 {[in_threads { $c get a; $c read }] == 1} else { fail "no thread reads" }
+        set answered [s io_threaded_writes_processed]
+        on_main_thread {
+            for {set i 0} {$i < 50} {incr i} {
+                $c write [string repeat [request get a] 5][request set other $i][request get other]
+                assert_equal [list 1 1 1 1 1 OK $i] [lmap n {1 2 3 4 5 6 7} { $c read }]
+            }
+        }
+        assert_range [expr {[s io_threaded_writes_processed] - $answered}] 50 60
+        $c close
     }
 }
 
