@@ -62,6 +62,8 @@ foreach {encoding limit} {listpack 128 large 0} {
             assert_equal {a 0 b 0 c 0} [r zinter 2 q p weights 1 inf withscores]
             assert_equal {a 1 b 2 c 3} [r zinter 2 q p weights 1 inf aggregate min withscores]
             assert_equal {a 1 b 2 c 3} [r zinter 2 q p weights 1 inf aggregate max withscores]
+            assert_equal 3 [r zinterstore d 2 q p weights 1 inf aggregate max]
+            assert_equal {b 2 a 1} [r zrevrangebyscore d +inf -inf withscores limit 1 2]
             fill p inf a -inf b 0 c
             assert_equal {a 3 b 3 c 3} [r zunion 2 p q weights 2 1 aggregate count withscores]
             assert_equal {a 3 b 3 c 3} [r zinter 2 p q weights 2 1 aggregate count withscores]
