@@ -17,6 +17,7 @@
 #include "command/command.h"
 #include "commands/cmd_hash.h"
 #include "commands/cmd_pathhash.h"
+#include "data/forkless/item_queue.h"
 #include "data/forkless/large_value.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/rdb/rdb.h"
@@ -173,7 +174,8 @@ static void pathTestRun(bool commands) {
     if (!pathHashCount(pathHashOpen(object))) pathTestSet(pathHashOpen(object), STR("x"), 1);
     pathTestInitWriter(&like, &none);
     sds expected = pathTestDescribe(object, commands);
-    largeValuesStart(NULL, commands, &like);
+    struct itemQueue *queue = itemQueueCreate();
+    largeValuesStart(queue, commands, &like);
     largeValueRegister(0, object);
     struct largeValue *v = largeValueFind(objectPtr(object));
     if (pathTestSteps(v)) {
@@ -184,6 +186,7 @@ static void pathTestRun(bool commands) {
         sdsfree(written);
     }
     largeValuesStop();
+    itemQueueFree(queue);
     pathTestFree();
     sdsfree(expected);
     sdsfree(none);

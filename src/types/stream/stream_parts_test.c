@@ -16,6 +16,7 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/cmd_stream.h"
+#include "data/forkless/item_queue.h"
 #include "data/forkless/large_value.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/rdb/rdb.h"
@@ -264,7 +265,8 @@ static void partsTestRun(bool commands) {
     partsTestMakeStream();
     partsTestInitWriter(&like, &none);
     sds expected = partsTestExpected(commands);
-    largeValuesStart(NULL, commands, &like);
+    struct itemQueue *queue = itemQueueCreate();
+    largeValuesStart(queue, commands, &like);
     largeValueRegister(0, object);
     struct largeValue *v = largeValueFind(objectPtr(object));
     assert_non_null(v);
@@ -280,6 +282,7 @@ static void partsTestRun(bool commands) {
         sdsfree(written);
     }
     largeValuesStop();
+    itemQueueFree(queue);
     if (object) {
         assert_null(partsTestStream()->parts);
         for (int i = 0; i < 100; i++) partsTestChange();

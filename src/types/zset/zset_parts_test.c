@@ -17,6 +17,7 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/cmd_sorted_set.h"
+#include "data/forkless/item_queue.h"
 #include "data/forkless/large_value.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/rdb/rdb.h"
@@ -187,12 +188,14 @@ static void zsetPartsTestSnapshot(bool commands) {
     struct rioWriter like = {.version = RDB_VERSION_OWN};
     struct zsetRef z = zsetOpen(object), wanted = {z.index->copy(z.ptr), z.index};
     as_text = zsetHasRests(z);
-    largeValuesStart(NULL, commands, &like);
+    struct itemQueue *queue = itemQueueCreate();
+    largeValuesStart(queue, commands, &like);
     largeValueRegister(0, object);
     struct largeValue *v = largeValueFind(objectPtr(object));
     assert_non_null(v);
     if (zsetPartsTestSteps(v)) zsetPartsTestExpect(v, commands, wanted);
     largeValuesStop();
+    itemQueueFree(queue);
     zsetFree(wanted);
 }
 
@@ -358,7 +361,8 @@ static void testPartsOfLongMembers(void **state) {
     for (int commands = 0; commands < 2; commands++) {
         uint64_t before, most = 0;
         bool more = true;
-        largeValuesStart(NULL, commands, &like);
+        struct itemQueue *queue = itemQueueCreate();
+        largeValuesStart(queue, commands, &like);
         largeValueRegister(0, object);
         struct largeValue *v = largeValueFind(objectPtr(object));
         while (more) {
@@ -369,6 +373,7 @@ static void testPartsOfLongMembers(void **state) {
         }
         assert_in_range(most, 10000, 10 * 10000);
         largeValuesStop();
+        itemQueueFree(queue);
     }
     zsetPartsTestFree();
 }
