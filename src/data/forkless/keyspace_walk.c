@@ -25,10 +25,10 @@
 #define BIG_KEY_RANGES 16
 #define BIG_KEY_BYTES  1024
 #define STEP_RANGES    (STEP_KEYS * KEY_RANGES)
-#define STEPS_AT_ONCE  4096 /* of ranges that may all be empty */
-#define LEVEL_MAX      36
-#define KEPT_KEYS      256 /* from which the size of contents that have left is estimated */
-#define KEPT_SAMPLES   5   /* of the elements of each */
+#define STEPS_AT_ONCE  4096         /* of ranges that may all be empty */
+#define RANGES_MAX     (1ull << 36) /* of a table */
+#define KEPT_KEYS      256          /* from which the size of contents that have left is estimated */
+#define KEPT_SAMPLES   5            /* of the elements of each */
 
 static struct {
     struct itemQueue *queue;
@@ -45,27 +45,40 @@ static struct {
 
 /* ---- Ranges ---- */
 
-static inline unsigned keyspaceWalkShift(const struct keyspaceWalk *w) {
-    return POSITION_BITS - w->level;
+static int keyspaceWalkTables(void) {
+    return keys_by_slot ? KEY_SLOTS : 1;
+}
+
+static const struct hashtable *keyspaceWalkTable(const struct keyspace *ks, int table) {
+    return keys_by_slot ? slotTable(ks->slots, table) : &ks->keys;
+}
+
+/* Positions in the table have so many bits more than its ranges. */
+static inline unsigned keyspaceWalkShift(const struct keyspaceWalk *w, int table) {
+    return POSITION_BITS - (unsigned)__builtin_ctzll(w->firsts[table + 1] - w->firsts[table]);
 }
 
 static inline bool keyspaceWalkWantsSlot(int slot) {
     return !walks.slots || walks.slots[slot / 8] >> slot % 8 & 1;
 }
 
+static inline int keyspaceWalkTableOf(uint64_t hash) {
+    return keys_by_slot ? keyHashSlot(hash) : 0;
+}
+
 static uint64_t keyspaceWalkRangeOf(const struct keyspaceWalk *w, uint64_t hash) {
-    if (!keys_by_slot) return hashtablePosition(&w->ks->keys, hash) >> keyspaceWalkShift(w);
-    uint64_t position = hash * w->ks->slots->salt_factor >> (64 - POSITION_BITS);
-    return ((uint64_t)keyHashSlot(hash) << w->level) + (position >> keyspaceWalkShift(w));
+    int table = keyspaceWalkTableOf(hash);
+    uint64_t position = keys_by_slot ? hash * w->ks->slots->salt_factor >> (64 - POSITION_BITS)
+                                     : hashtablePosition(&w->ks->keys, hash);
+    return w->firsts[table] + (position >> keyspaceWalkShift(w, table));
 }
 
 /* Visits ranges that are in one table. */
-static void keyspaceWalkVisit(struct keyspaceWalk *w, uint64_t first, uint64_t end, hashtableVisitFn *fn,
-                              void *priv) {
-    uint64_t base = keys_by_slot ? first >> w->level << w->level : 0;
-    const struct hashtable *ht =
-        keys_by_slot ? slotTable(w->ks->slots, (int)(first >> w->level)) : &w->ks->keys;
-    unsigned shift = keyspaceWalkShift(w);
+static void keyspaceWalkVisit(struct keyspaceWalk *w, int table, uint64_t first, uint64_t end,
+                              hashtableVisitFn *fn, void *priv) {
+    const struct hashtable *ht = keyspaceWalkTable(w->ks, table);
+    uint64_t base = w->firsts[table];
+    unsigned shift = keyspaceWalkShift(w, table);
     if (ht->used) hashtableVisit(ht, (first - base) << shift, (end - base) << shift, shift, fn, priv);
 }
 
@@ -106,10 +119,10 @@ static void keyspaceWalkOnTouched(void *priv, void *entry, uint64_t position) {
     keyspaceWalkSaveObject(priv, entry);
 }
 
-static void keyspaceWalkTouch(struct keyspaceWalk *w, uint64_t range) {
+static void keyspaceWalkTouch(struct keyspaceWalk *w, int table, uint64_t range) {
     if (rangeBitsHas(w->touched, range)) return;
     rangeBitsSet(w->touched, range);
-    keyspaceWalkVisit(w, range, range + 1, keyspaceWalkOnTouched, w);
+    keyspaceWalkVisit(w, table, range, range + 1, keyspaceWalkOnTouched, w);
 }
 
 void keyspaceWalkSave(struct keyspaceWalk *w, uint64_t hash, const struct object *o) {
@@ -118,7 +131,7 @@ void keyspaceWalkSave(struct keyspaceWalk *w, uint64_t hash, const struct object
     if (keys_by_slot && !keyspaceWalkWantsSlot(keyHashSlot(hash))) return;
     uint64_t range = keyspaceWalkRangeOf(w, hash);
     if (range >= w->given) {
-        keyspaceWalkTouch(w, range);
+        keyspaceWalkTouch(w, keyspaceWalkTableOf(hash), range);
     } else if (range >= w->reaped && o) {
         enum itemState state = itemQueueTake(walks.queue, w, range, o);
         if (state == ITEM_WAITING)
@@ -139,7 +152,8 @@ bool keyspaceWalkHasSaved(const struct keyspaceWalk *w, uint64_t hash, const str
 
 struct givenRanges {
     struct keyspaceWalk *walk;
-    uint64_t base; /* the first range of the slot */
+    uint64_t base; /* the first range of the table */
+    unsigned shift;
     struct queueKeys *keys;
 };
 
@@ -147,34 +161,29 @@ struct givenRanges {
  * each other can be more, and are saved here. */
 static void keyspaceWalkOnGiven(void *priv, void *entry, uint64_t position) {
     struct givenRanges *g = priv;
-    if (rangeBitsHas(g->walk->touched, g->base + (position >> keyspaceWalkShift(g->walk)))) return;
+    if (rangeBitsHas(g->walk->touched, g->base + (position >> g->shift))) return;
     if (g->keys->count < ITEM_KEYS)
         g->keys->objects[g->keys->count++] = entry;
     else
         keyspaceWalkSaveObject(g->walk, entry);
 }
 
-/* Returns the end of the next step, which is within one table. */
-static uint64_t keyspaceWalkStepEnd(const struct keyspaceWalk *w) {
-    uint64_t end = (w->given / STEP_RANGES + 1) * STEP_RANGES;
-    uint64_t table_end = keys_by_slot ? ((w->given >> w->level) + 1) << w->level : w->ranges;
-    return end < table_end ? end : table_end;
+static bool keyspaceWalkSkipsTable(const struct keyspaceWalk *w) {
+    return keys_by_slot && (!keyspaceWalkWantsSlot(w->table) || !keyspaceSlotSize(w->ks, w->table));
 }
 
-static bool keyspaceWalkSkipsSlot(struct keyspaceWalk *w) {
-    if (!keys_by_slot) return false;
-    int slot = (int)(w->given >> w->level);
-    if (keyspaceWalkWantsSlot(slot) && keyspaceSlotSize(w->ks, slot)) return false;
-    w->given = (uint64_t)(slot + 1) << w->level;
-    return true;
-}
-
+/* A step is within one table. */
 static void keyspaceWalkGiveStep(struct keyspaceWalk *w, struct queueKeys *keys) {
-    if (keyspaceWalkSkipsSlot(w)) return;
-    uint64_t end = keyspaceWalkStepEnd(w);
-    struct givenRanges g = {w, keys_by_slot ? w->given >> w->level << w->level : 0, keys};
-    keyspaceWalkVisit(w, w->given, end, keyspaceWalkOnGiven, &g);
+    uint64_t end = w->given + STEP_RANGES, table_end = w->firsts[w->table + 1];
+    if (keyspaceWalkSkipsTable(w)) {
+        end = table_end;
+    } else {
+        struct givenRanges g = {w, w->firsts[w->table], keyspaceWalkShift(w, w->table), keys};
+        if (end > table_end) end = table_end;
+        keyspaceWalkVisit(w, w->table, w->given, end, keyspaceWalkOnGiven, &g);
+    }
     w->given = end;
+    if (end == table_end) w->table++;
 }
 
 static void keyspaceWalkGiveItem(struct keyspaceWalk *w) {
@@ -246,9 +255,15 @@ static uint64_t keyspaceWalksKeyRanges(void) {
 
 static void keyspaceWalkInit(struct keyspace *ks, int dbid, uint64_t key_ranges) {
     struct keyspaceWalk *w = keyspaceWalkNew(ks, dbid);
-    uint64_t keys = keyspaceSize(ks) / (keys_by_slot ? KEY_SLOTS : 1);
-    while (w->level < LEVEL_MAX && 1ull << w->level < keys * key_ranges) w->level++;
-    w->ranges = (keys_by_slot ? (uint64_t)KEY_SLOTS : 1) << w->level;
+    int tables = keyspaceWalkTables();
+    w->firsts = zmalloc(((size_t)tables + 1) * sizeof *w->firsts);
+    for (int i = 0; i < tables; i++) {
+        uint64_t wanted = keyspaceWalkTable(ks, i)->used * key_ranges, count = 1;
+        while (count < wanted && count < RANGES_MAX) count *= 2;
+        w->firsts[i] = w->ranges;
+        w->ranges += count;
+    }
+    w->firsts[tables] = w->ranges;
     w->touched = rangeBitsNew(w->ranges);
 }
 
@@ -279,6 +294,7 @@ static void keyspaceWalkFree(struct keyspaceWalk *w) {
     evictNoteBeingFreed(w->kept_bytes);
     rangeBitsFreePieces(w->touched, w->given / RANGE_BITS_PIECE, rangeBitsPieces(w->ranges));
     zfree(w->touched);
+    zfree(w->firsts);
     zfree(w);
 }
 

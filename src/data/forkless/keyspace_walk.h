@@ -17,8 +17,9 @@
  *    this moment, awaited;
  *  - saved: nothing.
  *
- * When keys go by slot, each slot's table has 2^level ranges, and the ranges of slot s come before those of
- * s + 1.
+ * When keys go by slot, each slot has a table of its own, and the ranges of slot s come before those of s
+ * + 1. A slot has as many ranges as its keys need, since one hash tag may bring nearly all keys into one
+ * slot.
  *
  * Contents that leave the server while they are walked (FLUSHDB, a dataset that is replaced) belong to the
  * walk from then on, and are freed at its end. */
@@ -38,7 +39,8 @@ struct keyspaceWalk {
     bool owned;          /* ks was made for contents that have left */
     size_t kept_bytes;   /* owned: about what these take */
     int dbid;
-    unsigned level;
+    uint64_t *firsts; /* the first range of each table, and the end; a table has 2^n ranges */
+    int table;        /* the one that `given` is in */
     uint64_t ranges, given, reaped;
     uint32_t outstanding; /* items that have not been reaped */
     uint64_t **touched;   /* in pieces: NULL where no bit is set */

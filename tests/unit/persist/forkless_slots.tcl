@@ -34,6 +34,15 @@ tags {external:skip needs:debug} {
             assert_equal $before [digest]
         }
 
+        test {a slot that has nearly all keys is given in pieces: the main thread encodes none of them} {
+            r flushall
+            r debug populate 300000 "{slot}"
+            assert_match "Background saving started" [r bgsave]
+            wait_for_save
+            assert_match "*the snapshot is complete after *: 300000 keys, *, at most 0.0 MB of old values waited*" \
+                [lindex [split [exec grep "forkless-save: .* the snapshot is complete" [srv log]] \n] end]
+        }
+
         foreach mode {sync async} {
             test "a slot that is flushed ($mode) is in the file as it was" {
                 r flushall
