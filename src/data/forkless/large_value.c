@@ -15,10 +15,10 @@
 #include "data/rdb/rewrite.h"
 #include "ds/hashtable.h"
 
-#define PART_BYTES   (32 * 1024)   /* given to the queue at once */
-#define SPILL_LEAST  512           /* bytes of a value for which the file is worth it */
-#define SPILL_AT     (1024 * 1024) /* in one command, before largeValuesSpill is called */
-#define KEPT_SAMPLES 64            /* elements from which the size of what is kept is estimated */
+#define PART_BYTES   (32 * 1024)  /* given to the queue at once */
+#define SPILL_LEAST  512          /* bytes of a value for which the file is worth it */
+#define SPILL_AT     (256 * 1024) /* in one command, before largeValuesSpill is called */
+#define KEPT_SAMPLES 64           /* elements from which the size of what is kept is estimated */
 
 unsigned large_value_count;
 void (*large_value_free)(struct value v);
