@@ -28,9 +28,8 @@ struct itemQueue {
     uint64_t given, reaped; /* items */
     uint64_t keys_given;
     bool holds;
-    struct queueItem *held, *held_last;
+    struct queueList held, spilled_keys;
     uint64_t held_bytes, spill_above;
-    struct queueList spilled_keys;
     struct spillFile *spill; /* has its own lock */
     /* Both: */
     _Atomic(uint64_t) finished, bytes;
@@ -71,7 +70,7 @@ void itemQueueFreeItems(struct queueList *list) {
 
 void itemQueueFree(struct itemQueue *q) {
     itemQueueFreeList(q->oldest);
-    itemQueueFreeList(q->held);
+    itemQueueFreeItems(&q->held);
     itemQueueFreeItems(&q->spilled_keys);
     spillFileFree(q->spill);
     pthread_mutex_destroy(&q->lock);
@@ -171,7 +170,7 @@ void itemQueueListSpilled(struct queueList *list, int dbid, struct spillExtent a
     itemQueueListItem(list, item);
 }
 
-void itemQueueGiveParts(struct itemQueue *q, struct queueList *list) {
+void itemQueueGiveList(struct itemQueue *q, struct queueList *list) {
     struct queueItem *item = list->first;
     *list = (struct queueList){NULL, NULL};
     for (struct queueItem *next; item; item = next) {
@@ -186,7 +185,7 @@ void itemQueueGiveParts(struct itemQueue *q, struct queueList *list) {
 
 void itemQueueGiveSpilledKeys(struct itemQueue *q) {
     serverAssert(!q->holds);
-    itemQueueGiveParts(q, &q->spilled_keys);
+    itemQueueGiveList(q, &q->spilled_keys);
 }
 
 static bool itemQueueSpillKeys(struct itemQueue *q, int dbid, sds bytes, uint64_t keys) {
@@ -207,11 +206,7 @@ void itemQueueGiveBytes(struct itemQueue *q, int dbid, sds bytes, uint64_t keys)
         return;
     }
     q->held_bytes += sdsAllocSize(item->bytes);
-    if (q->held)
-        q->held_last->next = item;
-    else
-        q->held = item;
-    q->held_last = item;
+    itemQueueListItem(&q->held, item);
 }
 
 void itemQueueGivePart(struct itemQueue *q, int dbid, sds bytes, bool last) {
@@ -245,14 +240,8 @@ void itemQueueGiveEntries(struct itemQueue *q, struct queueItem *item) {
 void itemQueueHold(struct itemQueue *q, bool hold) {
     serverAssert(q->holds != hold);
     q->holds = hold;
-    struct queueItem *item = q->held;
-    q->held = q->held_last = NULL;
     q->held_bytes = 0;
-    for (struct queueItem *next; item; item = next) {
-        next = item->next;
-        item->next = NULL;
-        itemQueueAppendBytes(q, item);
-    }
+    itemQueueGiveList(q, &q->held);
 }
 
 /* Adapts the length of the owner's next batches: the batches in the queue were all made with about the same

@@ -113,7 +113,7 @@ bool itemQueueSpill(struct itemQueue *q, sds bytes, struct spillExtent *at);
 void itemQueueListSpilled(struct queueList *list, int dbid, struct spillExtent at, uint64_t keys);
 void itemQueueListBytes(struct queueList *list, int dbid, sds bytes);
 void itemQueueFreeItems(struct queueList *list);
-void itemQueueGiveParts(struct itemQueue *q, struct queueList *list); /* pieces; empties the list */
+void itemQueueGiveList(struct itemQueue *q, struct queueList *list); /* empties it */
 void itemQueueGiveSpilledKeys(struct itemQueue *q); /* once, at the end: the keys that are in the file */
 const struct spillFile *itemQueueSpillFile(const struct itemQueue *q);
 /* Whether a piece may be given: there are no more bytes in the queue, and not too many batches. */

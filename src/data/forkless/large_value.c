@@ -81,7 +81,7 @@ struct rioWriter *largeValueWriter(struct largeValue *v) {
 
 static void largeValueGive(struct largeValue *v, bool last) {
     rioFlush(largeValueWriter(v));
-    itemQueueGiveParts(large.queue, &v->stored);
+    itemQueueGiveList(large.queue, &v->stored);
     v->stored_bytes = 0;
     itemQueueGivePart(large.queue, v->dbid, v->bytes, last);
     v->bytes = sdsempty();

@@ -35,6 +35,14 @@ proc settle {} {
 
 proc hang_node {k} { exec kill -STOP [srv [n $k] pid] }
 proc wake_node {k} { exec kill -CONT [srv [n $k] pid] }
+# Hangs the other replica, then the primary, until node 3 has logged this. Returns how many lines its log had before.
+proc hang_until_logged {line} {
+    set from [llength [log_lines [n 3]]]
+    hang_node 4
+    hang_node 0
+    wait_for_log $line $from 400 50 [n 3]
+    return $from
+}
 proc wait_until_primary {k} {
     wait_for_condition 1000 10 {[lindex [r [n $k] role] 0] eq "master"} else { fail "node $k is not elected: [lrange [log_lines [n $k]] end-10 end]" }
 }
@@ -99,10 +107,7 @@ start_synced_cluster {ours ours ours ours ours} {
 
 start_synced_cluster {ours ours ours ours ours} {
     test "while the other replica is missed, the failover waits, and ends when the primary is back" {
-        set from [llength [log_lines [n 3]]]
-        hang_node 4
-        hang_node 0
-        wait_for_log "1 of 2 replicas have stopped acknowledging, 2 are needed with min-replicas-sync 1; it waits" $from 400 50 [n 3]
+        hang_until_logged "1 of 2 replicas have stopped acknowledging, 2 are needed with min-replicas-sync 1; it waits"
         assert_equal 1 [acks_paused 3]
         after 1000
         assert_equal slave [lindex [r [n 3] role] 0]
@@ -130,10 +135,7 @@ start_synced_cluster {ours ours ours ours ours} {
 foreach {way order} {cluster-unclean-failover {config set cluster-unclean-failover yes} force {cluster failover force} takeover {cluster failover takeover}} {
     start_synced_cluster {ours ours ours ours ours} {
         test "with $way it goes on without the other replica" {
-            set from [llength [log_lines [n 3]]]
-            hang_node 4
-            hang_node 0
-            wait_for_log "it waits for them" $from 400 50 [n 3]
+            set from [hang_until_logged "it waits for them"]
             assert_equal OK [r [n 3] {*}$order]
             wait_until_primary 3
             if {$way eq "cluster-unclean-failover"} { wait_for_log "it goes on, and may lose acknowledged writes" $from 10 50 [n 3] }

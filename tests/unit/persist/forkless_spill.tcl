@@ -59,6 +59,16 @@ proc assert_spilled {level most} {
     assert_lessthan $most $::limit
 }
 
+# BGSAVE while everything changes, and writes to the temporary file fail from the fourth on.
+proc save_without_spill_file {} {
+    faults write $::ENOSPC 3 1000000 temp-spill
+    r config set rdb-key-save-delay 20000000
+    r bgsave
+    change_all 0
+    r config set rdb-key-save-delay 0
+    wait_for_save
+}
+
 tags {external:skip needs:debug} {
     foreach index {skiplist btree} {
         start_server [list overrides [concat $overrides [list zset-index $index]]] {
@@ -169,12 +179,7 @@ tags {external:skip needs:debug} {
     start_server [list executable $program overrides $overrides] {
         test {the temporary file cannot be written: the snapshot fails at forkless-buffer-limit, and the server goes on} {
             fill 0
-            faults write $ENOSPC 3 1000000 temp-spill
-            r config set rdb-key-save-delay 20000000
-            r bgsave
-            change_all 0
-            r config set rdb-key-save-delay 0
-            wait_for_save
+            save_without_spill_file
             assert_equal err [s rdb_last_bgsave_status]
             assert_in_order [read_file [srv log]] {"forkless-save: RDB: clients change data faster than it can be written"
                 "forkless-save: RDB: old values can't be written to a temporary file (No space left on device), so they wait in memory"
@@ -187,12 +192,7 @@ tags {external:skip needs:debug} {
             fill 0
             set before [digest]
             r config set forkless-buffer-limit 0
-            faults write $ENOSPC 3 1000000 temp-spill
-            r config set rdb-key-save-delay 20000000
-            r bgsave
-            change_all 0
-            r config set rdb-key-save-delay 0
-            wait_for_save
+            save_without_spill_file
             faults
             assert_equal ok [s rdb_last_bgsave_status]
             r debug reload nosave
