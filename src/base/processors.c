@@ -3,8 +3,11 @@
 #define _GNU_SOURCE
 #include "base/processors.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cgroup.h"
 
@@ -51,11 +54,15 @@ int processorsUsable(void) {
     return processorsMinQuota(allowed, processorsQuota("/sys/fs/cgroup", text));
 }
 
-struct processorTime processorTimeOf(int tid) {
-    char path[64], text[128];
-    unsigned long long ran, waited;
-    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
-    if (!cgroupReadText(path, text, sizeof text) || sscanf(text, "%llu %llu", &ran, &waited) != 2)
-        return (struct processorTime){0};
-    return (struct processorTime){ran, waited};
+struct processorTime processorTimeOf(int tid, int *file) {
+    char path[64], text[128], *end;
+    if (*file == -1) {
+        snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
+        *file = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    ssize_t length = pread(*file, text, sizeof text - 1, 0);
+    if (length <= 0) return (struct processorTime){0};
+    text[length] = 0;
+    uint64_t ran_ns = strtoull(text, &end, 10), waited_ns = strtoull(end, NULL, 10);
+    return (struct processorTime){ran_ns, waited_ns};
 }

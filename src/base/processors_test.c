@@ -62,7 +62,8 @@ static void thisProcessHasOneAtLeast(void **state) {
 
 static void runTimeIsReported(void **state) {
     (void)state;
-    struct processorTime before = processorTimeOf(gettid());
+    int file = -1, none = -1;
+    struct processorTime before = processorTimeOf(gettid(), &file);
     if (!before.ran_ns) {
         print_message("skipped: the system does not tell\n");
         skip();
@@ -70,10 +71,12 @@ static void runTimeIsReported(void **state) {
     clock_t until = clock() + CLOCKS_PER_SEC / 20;
     while (clock() < until) {
     }
-    struct processorTime after = processorTimeOf(gettid());
+    struct processorTime after = processorTimeOf(gettid(), &file);
     assert_true(after.ran_ns - before.ran_ns >= 20 * 1000 * 1000);
     assert_true(after.waited_ns >= before.waited_ns);
-    assert_int_equal(processorTimeOf(-1).ran_ns, 0);
+    close(file);
+    assert_int_equal(processorTimeOf(-1, &none).ran_ns, 0);
+    assert_int_equal(none, -1);
 }
 
 int main(void) {

@@ -46,6 +46,7 @@ static bool always_active;
 
 static struct ioThread *threads[IO_THREADS_MAX];
 static int running, active;
+static int time_files[IO_THREADS_MAX]; /* of processorTimeOf, -1: not opened yet */
 
 /* ---- Load ---- */
 
@@ -55,7 +56,7 @@ static int processors = 1; /* as of the last count */
 static double ioThreadsMeasureWaits(struct processorTime now) {
     static struct processorTime before;
     for (int i = 0; i < active && i < WAITS_OF; i++) {
-        struct processorTime t = processorTimeOf(ioThreadTid(threads[i]));
+        struct processorTime t = processorTimeOf(ioThreadTid(threads[i]), &time_files[i]);
         now.ran_ns += t.ran_ns;
         now.waited_ns += t.waited_ns;
     }
@@ -71,7 +72,8 @@ static double ioThreadsMeasureWaits(struct processorTime now) {
 static struct ioLoad ioThreadsMeasure(void) {
     static uint64_t main_before, threads_before[IO_THREADS_MAX];
     static int64_t time_before_us;
-    struct processorTime main = processorTimeOf(getpid());
+    static int main_time_file = -1;
+    struct processorTime main = processorTimeOf(getpid(), &main_time_file);
     int64_t now_us = monotonicUs();
     double passed_ns = (double)(now_us - time_before_us) * 1000.0;
     uint64_t main_now = cpuTimeNs(CLOCK_THREAD_CPUTIME_ID) + main.waited_ns;
@@ -95,8 +97,14 @@ static bool ioThreadsStartThread(void) {
         serverLog(LL_WARNING, "An I/O thread could not be started: %s", strerror(errno));
         return false;
     }
+    time_files[running] = -1;
     threads[running++] = t;
     return true;
+}
+
+static void ioThreadsStopLast(void) {
+    ioThreadStop(threads[--running]);
+    if (time_files[running] != -1) close(time_files[running]);
 }
 
 static void ioThreadsSetActive(int n) {
@@ -162,7 +170,7 @@ static void ioThreadsDistribute(bool with_main_thread) {
 /* Stops threads above the active ones when their last connection has left. */
 static void ioThreadsRetire(void) {
     while (running > active && running >= configured && !ioClientCount(threads[running - 1]))
-        ioThreadStop(threads[--running]);
+        ioThreadsStopLast();
 }
 
 static void ioThreadsTrim(void) {
@@ -228,7 +236,7 @@ static void ioThreadsFlushOutput(void) {
 void ioThreadsEnd(void) {
     if (!running) return;
     ioThreadsFlushOutput();
-    while (running) ioThreadStop(threads[--running]);
+    while (running) ioThreadsStopLast();
     active = 0;
 }
 
