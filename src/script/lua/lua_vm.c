@@ -62,3 +62,18 @@ static void luaVmCollectGarbage(void) {
 void luaVmInit(void) {
     cronRegister(luaVmCollectGarbage, GC_PERIOD_MS);
 }
+
+/* ---- Errors under ThreadSanitizer ---- */
+
+/* ThreadSanitizer keeps a stack of calls per thread and takes back what longjmp leaves, but it does not know
+ * __longjmp_chk, which a Lua that was compiled with _FORTIFY_SOURCE calls for each error. Without this the
+ * calls would stay on that stack, and its memory would grow, as no two allocations would have the same stack.
+ */
+#ifdef __SANITIZE_THREAD__
+__attribute__((noreturn)) void luaVmLongjmp(void *env, int value) __asm__("longjmp");
+__attribute__((noreturn)) void __longjmp_chk(void *env, int value);
+
+void __longjmp_chk(void *env, int value) {
+    luaVmLongjmp(env, value);
+}
+#endif
