@@ -16,6 +16,7 @@
 #include "command/latency_histogram.h"
 #include "command/parallel_policy.h"
 #include "data/keyspace/db.h"
+#include "data/lifetime/evict.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
@@ -184,6 +185,7 @@ void parallelReadsReview(void) {
     struct parallelLoad load = {parallelReadGrowth(now.reads, before.reads),
                                 parallelReadGrowth(now.wait_us, before.wait_us)};
     before = now;
+    if (load.reads) evictAfterReads();
     worth_it = parallelPolicyReview(&policy, load);
 }
 

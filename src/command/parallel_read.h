@@ -41,7 +41,8 @@ void parallelReadsOpen(void);
 /* Called when it has polled: waits until no thread reads, and adds up what they have counted. Returns whether
  * threads could read. A module's thread does so for the time in which it holds the module lock. */
 bool parallelReadsClose(void);
-/* Called ten times a second: with parallel-reads auto, decides whether threads read (parallel_policy.h). */
+/* Called ten times a second: evicts what is over the limit of memory, if threads have read; with
+ * parallel-reads auto, decides whether threads read (parallel_policy.h). */
 void parallelReadsReview(void);
 struct parallelReader *parallelReaderNew(void);
 void parallelReaderFree(struct parallelReader *pr); /* when its thread has ended */

@@ -469,10 +469,10 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
             set cs [lmap i {1 2 3 4} { valkey_deferring_client }]
             set ids [lmap c $cs { $c client id; $c read }]
             wait_for_condition 50 100 {![regexp { io-thread=0 } [r client list]]} else { fail "not offloaded" }
-            foreach c $cs { $c write [string repeat [request bitcount large] 500] }
+            foreach c $cs { $c write [string repeat [request bitcount large] 100] }
             r client kill id [lindex $ids 0]
             r config set io-threads 1
-            foreach c [lrange $cs 1 end] { for {set i 0} {$i < 500} {incr i} { assert_equal 16777216 [$c read] } }
+            foreach c [lrange $cs 1 end] { for {set i 0} {$i < 100} {incr i} { assert_equal 16777216 [$c read] } }
             foreach c $cs { $c close }
         }
         r config set io-threads 3
@@ -542,6 +542,20 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
             assert_equal [r -1 dbsize] [r dbsize]
             r -1 debug set-active-expire 1
         } {} {needs:debug}
+    }
+}
+
+start_server [list overrides $threads tags {io-threads external:skip}] {
+    test {keys are evicted while only threads run commands} {
+        wait_for_condition 50 100 {[s io_threads_active] == 1} else { fail "not active" }
+        for {set i 0} {$i < 100} {incr i} { r set k$i [string repeat x 1000] }
+        r config set maxmemory-policy allkeys-random
+        set before [s parallel_reads_processed]
+        r client pause 100000 write ;# nothing is evicted yet
+        r config set maxmemory 1
+        r client unpause
+        wait_for_condition 500 20 {[r dbsize] == 0} else { fail "[r dbsize] keys" }
+        assert_morethan [s parallel_reads_processed] $before
     }
 }
 
