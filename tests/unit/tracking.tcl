@@ -200,14 +200,14 @@ start_server {tags {tracking}} {
 
     test {Expired keys are invalidated, by a read or without one} {
         set c [tracker]
-        r set k 1 px 30
+        r set k 1 px 300
         $c get k
         wait_for_condition 200 50 {[s expired_keys] > 0} else { fail "not expired" }
         assert_equal k [void_keys $c]
         r debug set-active-expire 0
-        r set k 1 px 30
+        r set k 1 px 300
         $c get k
-        after 60
+        after 400
         r get k
         assert_equal k [void_keys $c]
         r debug set-active-expire 1
@@ -248,9 +248,9 @@ start_server {tags {tracking}} {
         $c flushall
         assert_equal all [void_keys $c]
         r debug set-active-expire 0
-        $c set k 1 px 30
+        $c set k 1 px 300
         $c get k
-        after 60
+        after 400
         $c get k
         assert_equal k [void_keys $c]
         r debug set-active-expire 1

@@ -117,7 +117,7 @@ tags {external:skip needs:debug} {
                 fill_every_type r 1
                 r debug populate 10000
                 set before [digest]
-                r config set rdb-key-save-delay 50
+                r config set rdb-key-save-delay 1000
                 r bgsave
                 change_everything
                 assert_equal forkless [s rdb_current_bgsave_type]
@@ -200,7 +200,13 @@ tags {external:skip needs:debug} {
 
         test {a large value is written on while old values wait behind it} {
             r flushall
-            r eval {for i = 1, 1000000 do redis.call('sadd', 'large', 'member:' .. i) end} 0
+            r eval {
+                for i = 1, 1000000, 100 do
+                    local members = {}
+                    for j = i, i + 99 do members[#members + 1] = 'member:' .. j end
+                    redis.call('sadd', 'large', unpack(members))
+                end
+            } 0
             r debug populate 40000 other
             for {set i 0} {$i < 100} {incr i} { r set old:$i [string repeat o 100000] }
             r config set rdbcompression no
