@@ -464,6 +464,7 @@ static struct zbtRun zbtMeasureRun(const struct zsetItem *items, size_t left) {
     while (run.count < most) {
         struct zscore score = items[next.count++].score;
         size_t len = items[run.count].member.len;
+        __builtin_prefetch(items[run.count].member.ptr); /* they are copied next */
         next.bytes += len > ZBT_INLINE_MAX ? 1 + sizeof(struct zbtBig *) : 1 + len;
         if (!run.count || score.rest || !zbtPackingFits(next.p, score.value)) {
             scale = zbtScaleFor(score.value, scale);

@@ -100,6 +100,31 @@ struct value zsetValue(struct zsetRef z) {
     return valuePtr(OBJ_ZSET, z.index->encoding, z.ptr);
 }
 
+/* ---- Prefetching ---- */
+
+/* Up to so many elements a set is in the cache soon. */
+#define AHEAD_MIN 1024
+
+/* The steps are those of a turn (struct objectType), but the first one, which is for the set itself. */
+void zsetPrefetchMembers(struct zsetRef z, const uint64_t *hashes, unsigned count) {
+    struct prefetchState states[ZSET_AHEAD];
+    struct prefetchRequests wants = {.parts = PREFETCH_MEMBER, .member = STR("")};
+    debugAssert(count && count <= ZSET_AHEAD);
+    if (zsetLength(z) <= AHEAD_MIN) return;
+    for (unsigned i = 0; i < count; i++) {
+        states[i].at = NULL;
+        states[i].next = NULL;
+    }
+    uint32_t more = UINT32_MAX >> (32 - count);
+    for (int step = 1; more; step++) {
+        for (uint32_t bits = more; bits; bits &= bits - 1) {
+            unsigned i = (unsigned)__builtin_ctz(bits);
+            wants.member_hash = hashes[i];
+            if (!z.index->prefetch(z.ptr, &wants, step, &states[i])) more &= ~(1u << i);
+        }
+    }
+}
+
 /* ---- Changing ---- */
 
 static enum zsetAdded zsetAddNew(struct zsetRef *z, struct str member, struct zscore score, int flags,

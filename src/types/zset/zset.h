@@ -107,6 +107,8 @@ struct zsetIndex {
 
     /* Searches for a member; returns false when there is none. */
     bool (*find)(void *z, struct str member, struct zsetPlace *p);
+    /* The same for a member whose hashBytes() is known. */
+    bool (*findHashed)(void *z, struct str member, uint64_t hash, struct zsetPlace *p);
     bool (*atRank)(const void *z, uint64_t rank, struct zsetPlace *p);
     /* Finds the first element in a score or lex range, or the last one, and its rank. */
     bool (*seek)(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p, uint64_t *rank);
@@ -209,6 +211,13 @@ static inline hashtable *zsetTable(struct zsetRef z) { /* the member index; NULL
 static inline bool zsetFind(struct zsetRef z, struct str member, struct zsetPlace *p) {
     return z.index->find(z.ptr, member, p);
 }
+static inline bool zsetFindHashed(struct zsetRef z, struct str member, uint64_t hash, struct zsetPlace *p) {
+    return z.index->findHashed(z.ptr, member, hash, p);
+}
+/* Prefetches where the members with these hashes are, or would be, so that their cache misses overlap. At
+ * most ZSET_AHEAD hashes. */
+#define ZSET_AHEAD 16
+void zsetPrefetchMembers(struct zsetRef z, const uint64_t *hashes, unsigned count);
 /* Parses "[a", "(b", "-", "+" as bounds. Returns false when one of them is invalid. */
 bool zsetReadLexRange(struct str min, struct str max, struct zsetRange *r);
 /* Resolves a range. O(log n), plus the elements counted where there is a small limit. */

@@ -59,9 +59,13 @@ static size_t zsetBtreeAllocations(const void *z) {
 
 /* ---- Searching ---- */
 
+static bool zsetBtreeFindHashed(void *z, struct str member, uint64_t hash, struct zsetPlace *p) {
+    p->hash = hash;
+    return zsetBtreePutPlace(p, zbtFind(z, member, hash));
+}
+
 static bool zsetBtreeFind(void *z, struct str member, struct zsetPlace *p) {
-    p->hash = dbHashMember(member);
-    return zsetBtreePutPlace(p, zbtFind(z, member, p->hash));
+    return zsetBtreeFindHashed(z, member, dbHashMember(member), p);
 }
 
 static bool zsetBtreeAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
@@ -252,6 +256,7 @@ const struct zsetIndex zsetBtree = {
     .memory = zsetBtreeMemory,
     .allocations = zsetBtreeAllocations,
     .find = zsetBtreeFind,
+    .findHashed = zsetBtreeFindHashed,
     .atRank = zsetBtreeAtRank,
     .seek = zsetBtreeSeek,
     .extent = zsetBtreeExtent,

@@ -46,7 +46,7 @@ void zsetItemsFree(struct zsetItems *items);
 /* Adds an element; copies the member's bytes if `copy`. */
 struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, struct zscore score, bool copy);
 struct zsetItem *zsetItemsAddElement(struct zsetItems *items, const struct zsetElement *e);
-void zsetItemsSort(struct zsetItems *items); /* by score and member; fast when they are in order */
+void zsetItemsSort(struct zsetItems *items); /* by score and member; O(n) for one or two runs in order */
 static inline struct zsetRef zsetItemsToSet(const struct zsetItems *items) { /* they must be in order */
     return zsetBuild(items->item, items->count);
 }

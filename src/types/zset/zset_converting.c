@@ -166,6 +166,10 @@ static bool zsetConvertingFind(void *z, struct str member, struct zsetPlace *p) 
     return zsetFind(zsetConvertingFrom(z), member, p);
 }
 
+static bool zsetConvertingFindHashed(void *z, struct str member, uint64_t hash, struct zsetPlace *p) {
+    return zsetFindHashed(zsetConvertingFrom(z), member, hash, p);
+}
+
 static bool zsetConvertingAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
     struct zsetRef from = zsetConvertingFrom(z);
     return from.index->atRank(from.ptr, rank, p);
@@ -247,6 +251,7 @@ const struct zsetIndex zsetConverting = {
     .memory = zsetConvertingMemory,
     .allocations = zsetConvertingAllocations,
     .find = zsetConvertingFind,
+    .findHashed = zsetConvertingFindHashed,
     .atRank = zsetConvertingAtRank,
     .seek = zsetConvertingSeek,
     .extent = zsetConvertingExtent,

@@ -118,6 +118,10 @@ static void zsetIndexTestCheckAll(struct zsetRef z) {
     assert_int_equal(zsetLength(z), count);
     for (size_t i = 0; i < count; i++) {
         assert_true(zsetFind(z, zsetIndexTestNameOf(&model[i]), &p));
+        uint64_t hash = hashBytes(model[i].name, zsetIndexTestNameOf(&model[i]).len);
+        struct zsetPlace again;
+        assert_true(zsetFindHashed(z, zsetIndexTestNameOf(&model[i]), hash, &again));
+        assert_true(again.at == p.at && isSame(again.score, p.score));
         checkElement(z, &p, &model[i]);
         assert_int_equal(z.index->rank(z.ptr, &p), i);
         assert_true(z.index->atRank(z.ptr, i, &p));
@@ -623,6 +627,48 @@ static void testAddMany(void **state) {
     assert_true(bulks > 1000 && converted > 100);
 }
 
+/* ---- Sorting ---- */
+
+/* The hash is the number of the item, by which it is known after sorting. */
+static void zsetIndexTestRandomRun(struct zsetItems *items, size_t run) {
+    static const char *const names[] = {"a", "b", "ab", "", "abcdefghij", "abcdefghik"};
+    struct zsetItems sorted;
+    zsetItemsInit(&sorted, 0);
+    for (; run; run--) {
+        struct zscore score = {(double)randomBelow(8) - 4, randomBelow(4) ? 0 : (int)randomBelow(3) - 1};
+        zsetItemsAdd(&sorted, strOf(names[randomBelow(6)]), score, false);
+    }
+    zsetItemsSort(&sorted);
+    for (size_t i = 0; i < sorted.count; i++) {
+        struct zsetItem *item = zsetItemsAdd(items, sorted.item[i].member, sorted.item[i].score, false);
+        item->hash = items->count;
+    }
+    zsetItemsFree(&sorted);
+}
+
+/* Items in one run, in two, which are merged, and in more. */
+static void testSortItems(void **state) {
+    (void)state;
+    for (unsigned round = 0; round < 3000; round++) {
+        struct zsetItems items;
+        uint64_t sum = 0;
+        zsetItemsInit(&items, randomBelow(2) ? 50 : 0);
+        for (uint64_t runs = randomBelow(4); runs; runs--) zsetIndexTestRandomRun(&items, randomBelow(120));
+        size_t n = items.count;
+        zsetItemsSort(&items);
+        assert_int_equal(items.count, n);
+        for (size_t i = 0; i < n; i++) {
+            const struct zsetItem *item = &items.item[i];
+            sum += item->hash;
+            if (!i) continue;
+            int order = zscoreCompare(item[-1].score, item->score);
+            assert_true(order < 0 || (!order && strCmp(item[-1].member, item->member) <= 0));
+        }
+        assert_int_equal(sum, n * (n + 1) / 2);
+        zsetItemsFree(&items);
+    }
+}
+
 /* ---- Moving ---- */
 
 /* Every allocation, or every other one, is moved, and the old bytes are overwritten. */
@@ -796,6 +842,7 @@ int main(void) {
         cmocka_unit_test_prestate(zsetIndexTestBuild, bt.state),
         cmocka_unit_test_prestate(testAddMany, sl.state),
         cmocka_unit_test_prestate(testAddMany, bt.state),
+        cmocka_unit_test(testSortItems),
         cmocka_unit_test_prestate(testDefrag, lp.state),
         cmocka_unit_test_prestate(testDefrag, sl.state),
         cmocka_unit_test_prestate(testDefrag, bt.state),

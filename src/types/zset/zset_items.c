@@ -73,18 +73,38 @@ static int zsetItemsCompareTied(void *priv, size_t a, size_t b) {
 }
 
 /* Each item moves once, to the position of its sorted key. */
-void zsetItemsSort(struct zsetItems *items) {
-    size_t i = 1;
-    while (i < items->count && zsetItemsCompare(&items->item[i - 1], &items->item[i]) <= 0) i++;
-    if (i >= items->count) return;
+static void zsetItemsSortByKeys(const struct zsetItems *items, struct zsetItem *sorted) {
     struct sortKey *keys = zmalloc(items->count * sizeof *keys);
-    for (i = 0; i < items->count; i++)
+    for (size_t i = 0; i < items->count; i++)
         keys[i] = (struct sortKey){keysortDouble(items->item[i].score.value), i};
     keysortSort(keys, items->count, zsetItemsCompareTied, items->item);
-    struct zsetItem *sorted = zmalloc(items->capacity * sizeof *sorted);
-    for (i = 0; i < items->count; i++) sorted[i] = items->item[keys[i].at];
-    zfree(items->item);
+    for (size_t i = 0; i < items->count; i++) sorted[i] = items->item[keys[i].at];
     zfree(keys);
+}
+
+/* Merges the items before `half` with those behind. */
+static void zsetItemsMerge(const struct zsetItems *items, size_t half, struct zsetItem *merged) {
+    const struct zsetItem *a = items->item, *a_end = a + half, *b = a_end, *b_end = a + items->count;
+    while (a < a_end && b < b_end) *merged++ = zsetItemsCompare(b, a) < 0 ? *b++ : *a++;
+    while (a < a_end) *merged++ = *a++;
+    while (b < b_end) *merged++ = *b++;
+}
+
+/* Returns where the items that are in order from i on end. */
+static size_t zsetItemsRunEnd(const struct zsetItems *items, size_t i) {
+    for (i++; i < items->count && zsetItemsCompare(&items->item[i - 1], &items->item[i]) <= 0;) i++;
+    return i;
+}
+
+void zsetItemsSort(struct zsetItems *items) {
+    size_t half = zsetItemsRunEnd(items, 0);
+    if (half >= items->count) return;
+    struct zsetItem *sorted = zmalloc(items->capacity * sizeof *sorted);
+    if (zsetItemsRunEnd(items, half) >= items->count)
+        zsetItemsMerge(items, half, sorted);
+    else
+        zsetItemsSortByKeys(items, sorted);
+    zfree(items->item);
     items->item = sorted;
 }
 

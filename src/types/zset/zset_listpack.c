@@ -167,6 +167,11 @@ static bool zsetListpackFind(void *z, struct str member, struct zsetPlace *p) {
     return zsetListpackPutPlace(lp, p, first ? lpFind(lp, first, member, 1) : NULL);
 }
 
+static bool zsetListpackFindHashed(void *z, struct str member, uint64_t hash, struct zsetPlace *p) {
+    (void)hash;
+    return zsetListpackFind(z, member, p);
+}
+
 static bool zsetListpackAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
     unsigned char *lp = (unsigned char *)z;
     return zsetListpackPutPlace(lp, p, rank < zsetListpackLength(lp) ? lpSeek(lp, (long)(2 * rank)) : NULL);
@@ -348,6 +353,7 @@ const struct zsetIndex zsetListpack = {
     .memory = zsetListpackMemory,
     .allocations = zsetListpackAllocations,
     .find = zsetListpackFind,
+    .findHashed = zsetListpackFindHashed,
     .atRank = zsetListpackAtRank,
     .seek = zsetListpackSeek,
     .extent = zsetListpackExtent,

@@ -6,7 +6,18 @@
  *                       ^ ^ ^
  *                   union: a hash table finds members that were added before
  *
- * Sources are read in place. The members of a set have the score 1. */
+ * Sources are read in place. The members of a set have the score 1.
+ *
+ * Sources are in the order of scores, and it takes a search to find out what score a member has in another
+ * one. So members are looked up, ZSET_AHEAD of them together. The largest source of a union, if it is a large
+ * sorted set, is not searched for all others, but merged:
+ *
+ *     the other sources:   a 1 | c 3 | e 5              each member is looked up in the largest source
+ *     those found:         c 7                          sorted by their scores there
+ *     the largest source:  b 2 | d 4 | c 7 | f 9        in order: where the next one found comes, it is left out
+ *     items:               a 1 | e 5 | c 10   b 2 | d 4 | f 9      two runs in order, which are merged
+ *
+ * The members of the largest source, most of all, are read one after the other only. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -34,7 +45,8 @@ static const struct hashtableType itemIndexType = {.entryKey = zsetOpsItemMember
 
 struct zsetSource {
     enum { SOURCE_ABSENT, SOURCE_ZSET, SOURCE_SET } kind;
-    int order; /* position among the arguments */
+    bool hashed; /* members are found by their hashes */
+    int order;   /* position among the arguments */
     double weight;
     uint64_t length;
     struct zsetRef zset;
@@ -47,23 +59,38 @@ static void zsetOpsSourceOpen(struct zsetSource *s, const struct object *o) {
         s->kind = SOURCE_ZSET;
         s->zset = zsetOpen(o);
         s->length = zsetLength(s->zset);
+        s->hashed = s->zset.index != &zsetListpack;
     } else {
         s->kind = SOURCE_SET;
         s->set = setOpen(o);
         s->length = setSize(s->set);
+        s->hashed = setTable(s->set) != NULL;
     }
 }
 
-static bool zsetOpsSourceFind(const struct zsetSource *s, struct str member, struct zscore *score) {
+/* `hash` is the member's if the source is hashed. */
+static bool zsetOpsSourceFind(const struct zsetSource *s, struct str member, uint64_t hash,
+                              struct zscore *score) {
     struct zsetPlace p;
     switch (s->kind) {
     case SOURCE_ZSET:
-        if (!zsetFind(s->zset, member, &p)) return false;
+        if (!zsetFindHashed(s->zset, member, hash, &p)) return false;
         *score = p.score;
         return true;
-    case SOURCE_SET: *score = zscoreOf(1); return setContains(s->set, member);
+    case SOURCE_SET:
+        *score = zscoreOf(1);
+        return s->hashed ? hashtableFindHashed(setTable(s->set), member, hash) != NULL
+                         : setContains(s->set, member);
     default: return false;
     }
+}
+
+static void zsetOpsSourcePrefetch(const struct zsetSource *s, const uint64_t *hashes, unsigned count) {
+    if (!s->hashed) return;
+    if (s->kind == SOURCE_ZSET)
+        zsetPrefetchMembers(s->zset, hashes, count);
+    else
+        for (unsigned i = 0; i < count; i++) setPrefetch(s->set, hashes[i]);
 }
 
 /* Iterates over the elements of a source. In order, a union or a difference has less to sort in the end; an
@@ -104,6 +131,7 @@ struct zsetOperation {
     enum zsetOp op;
     enum zsetAggregate aggregate;
     bool withscores;
+    bool hashed;   /* a source is */
     int64_t limit; /* limit of ZINTERCARD; 0: none */
     int count;
     struct zsetSource *sources;
@@ -139,74 +167,172 @@ static int zsetOpsCompareSources(const void *a, const void *b) {
     return x->order - y->order;
 }
 
-static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) {
+/* Adds the members of the first `count` sources. */
+static void zsetOpsUniteByTable(const struct zsetOperation *op, int count, struct zsetItems *out) {
     hashtable index;
     struct zsetElement e;
-    uint64_t total = 0;
-    for (int i = 0; i < op->count; i++) total += op->sources[i].length;
-    zsetItemsInit(out, total); /* it never moves, as the table points into it */
     hashtableInit(&index, &itemIndexType);
-    if (op->count > 1) hashtableExpand(&index, op->sources[op->count - 2].length);
-    for (int i = 0; i < op->count; i++) {
+    if (count > 1) hashtableExpand(&index, op->sources[count - 2].length);
+    for (int i = 0; i < count; i++) {
         const struct zsetSource *s = &op->sources[i];
-        bool last = i + 1 == op->count; /* its members need not be found any more */
+        bool last = i + 1 == count; /* its members need not be found any more */
         struct sourceIterator it;
         zsetOpsSourceIterate(&it, s, true);
         while (zsetOpsSourceNext(&it, &e)) {
             e.score = zsetOpsFirstScore(op, s, e.score);
             uint64_t hash = op->count > 1 ? hashtableHash(&index, e.member) : 0;
             struct zsetItem *known = i ? hashtableFindHashed(&index, e.member, hash) : NULL;
-            if (known)
+            if (known) {
                 known->score = zsetOpsAggregate(op->aggregate, known->score, e.score);
-            else if (last)
-                zsetItemsAddElement(out, &e);
-            else
-                hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hash);
+                continue;
+            }
+            struct zsetItem *item = zsetItemsAddElement(out, &e);
+            item->hash = hash;
+            if (!last) hashtableAddUnchecked(&index, item, hash);
         }
         zsetOpsSourceStop(&it);
     }
     hashtableDestroy(&index);
 }
 
-/* Whether the member is in all other sources; aggregates its score on the way. */
-static bool zsetOpsIsInAll(const struct zsetOperation *op, struct str member, struct zscore *score) {
-    struct zscore other;
-    for (int i = 1; i < op->count; i++) {
-        const struct zsetSource *s = &op->sources[i];
-        if (!zsetOpsSourceFind(s, member, &other)) return false;
-        *score = zsetOpsAggregate(op->aggregate, *score, zsetOpsWeighted(op, s, other));
+/* Looks up some items in a source. Those found are aggregated, and added to `common` with their scores in the
+ * source. */
+static void zsetOpsUniteSome(const struct zsetOperation *op, const struct zsetSource *s,
+                             struct zsetItem *items, unsigned count, struct zsetItems *common) {
+    uint64_t hashes[ZSET_AHEAD];
+    struct zscore score;
+    for (unsigned i = 0; i < count; i++) hashes[i] = items[i].hash;
+    zsetOpsSourcePrefetch(s, hashes, count);
+    for (unsigned i = 0; i < count; i++) {
+        if (!zsetOpsSourceFind(s, items[i].member, hashes[i], &score)) continue;
+        zsetItemsAdd(common, items[i].member, score, false);
+        items[i].score = zsetOpsAggregate(op->aggregate, items[i].score, zsetOpsFirstScore(op, s, score));
     }
+}
+
+/* Whether the source has an order, and its members can be looked up in O(1). */
+static bool zsetOpsCanMerge(const struct zsetSource *s) {
+    return s->kind == SOURCE_ZSET && s->hashed;
+}
+
+/* Adds the elements of a sorted set in its order, but for those of `known`, which have its scores and are
+ * sorted as it is, some of them more than once. */
+static void zsetOpsAddOthers(const struct zsetOperation *op, const struct zsetSource *s,
+                             const struct zsetItems *known, struct zsetItems *out) {
+    const struct zsetItem *next = known->item, *end = next + known->count;
+    struct sourceIterator it;
+    struct zsetElement e;
+    zsetOpsSourceIterate(&it, s, true);
+    while (zsetOpsSourceNext(&it, &e)) {
+        bool leave_out = false;
+        for (; next < end && e.score.value == next->score.value && strEq(e.member, next->member); next++)
+            leave_out = true;
+        if (leave_out) continue;
+        e.score = zsetOpsFirstScore(op, s, e.score);
+        zsetItemsAddElement(out, &e);
+    }
+    zsetOpsSourceStop(&it);
+    serverAssert(next == end);
+}
+
+/* Adds the members of a sorted set, which has at least as many as there are items. */
+static void zsetOpsUniteByMerge(const struct zsetOperation *op, const struct zsetSource *s,
+                                struct zsetItems *out) {
+    struct zsetItems common;
+    zsetItemsInit(&common, 0);
+    for (size_t i = 0; i < out->count; i += ZSET_AHEAD) {
+        size_t left = out->count - i;
+        zsetOpsUniteSome(op, s, &out->item[i], left < ZSET_AHEAD ? (unsigned)left : ZSET_AHEAD, &common);
+    }
+    zsetItemsSort(&common);
+    zsetItemsSort(out);
+    zsetOpsAddOthers(op, s, &common, out);
+    zsetItemsFree(&common);
+}
+
+static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) {
+    const struct zsetSource *last = &op->sources[op->count - 1];
+    bool merge = op->count > 1 && zsetOpsCanMerge(last);
+    uint64_t total = 0;
+    for (int i = 0; i < op->count; i++) total += op->sources[i].length;
+    zsetItemsInit(out, total); /* it never moves while a table points into it */
+    zsetOpsUniteByTable(op, merge ? op->count - 1 : op->count, out);
+    if (merge) zsetOpsUniteByMerge(op, last, out);
+}
+
+/* Elements of the first source that are looked up in the others together. */
+struct sourceWindow {
+    struct zsetElement e[ZSET_AHEAD];
+    uint64_t hash[ZSET_AHEAD];
+    uint32_t left; /* a bit for each that belongs to the result, as far as is known */
+};
+
+/* Reads the next elements and returns how many there are; 0 at the end. */
+static unsigned zsetOpsWindowRead(struct sourceWindow *w, const struct zsetOperation *op,
+                                  struct sourceIterator *it) {
+    unsigned n = 0;
+    for (; n < ZSET_AHEAD && zsetOpsSourceNext(it, &w->e[n]); n++)
+        w->hash[n] = op->hashed ? hashBytes(w->e[n].member.ptr, w->e[n].member.len) : 0;
+    w->left = (1u << n) - 1;
+    return n;
+}
+
+/* Leaves those elements that are in this source, too, and aggregates their scores; or (not `inside`) those
+ * that are not. */
+static void zsetOpsWindowFilter(struct sourceWindow *w, const struct zsetOperation *op,
+                                const struct zsetSource *s, bool inside) {
+    uint64_t hashes[ZSET_AHEAD];
+    struct zscore score;
+    unsigned n = 0;
+    for (uint32_t bits = w->left; bits; bits &= bits - 1) hashes[n++] = w->hash[__builtin_ctz(bits)];
+    if (n) zsetOpsSourcePrefetch(s, hashes, n);
+    for (uint32_t bits = w->left; bits; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctz(bits);
+        bool found = zsetOpsSourceFind(s, w->e[i].member, w->hash[i], &score);
+        if (found != inside)
+            w->left &= ~(1u << i);
+        else if (found)
+            w->e[i].score = zsetOpsAggregate(op->aggregate, w->e[i].score, zsetOpsWeighted(op, s, score));
+    }
+}
+
+/* Adds what is left. */
+static void zsetOpsWindowAdd(const struct sourceWindow *w, struct zsetItems *out) {
+    for (uint32_t bits = w->left; bits; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctz(bits);
+        zsetItemsAddElement(out, &w->e[i])->hash = w->hash[i];
+    }
+}
+
+/* Reads the next elements of the first source and leaves those that are in all others. */
+static bool zsetOpsNextCommon(const struct zsetOperation *op, struct sourceIterator *it,
+                              struct sourceWindow *w) {
+    if (!zsetOpsWindowRead(w, op, it)) return false;
+    for (uint32_t bits = w->left; bits; bits &= bits - 1) {
+        struct zsetElement *e = &w->e[__builtin_ctz(bits)];
+        e->score = zsetOpsFirstScore(op, &op->sources[0], e->score);
+    }
+    for (int i = 1; i < op->count; i++) zsetOpsWindowFilter(w, op, &op->sources[i], true);
     return true;
 }
 
 static void zsetOpsIntersect(const struct zsetOperation *op, struct zsetItems *out) {
     struct sourceIterator it;
-    struct zsetElement e;
+    struct sourceWindow w;
     zsetItemsInit(out, 0);
     zsetOpsSourceIterate(&it, &op->sources[0], false);
-    while (zsetOpsSourceNext(&it, &e)) {
-        e.score = zsetOpsFirstScore(op, &op->sources[0], e.score);
-        if (zsetOpsIsInAll(op, e.member, &e.score)) zsetItemsAddElement(out, &e);
-    }
+    while (zsetOpsNextCommon(op, &it, &w)) zsetOpsWindowAdd(&w, out);
     zsetOpsSourceStop(&it);
 }
 
 static uint64_t zsetOpsCountIntersection(const struct zsetOperation *op) {
     struct sourceIterator it;
-    struct zsetElement e;
-    uint64_t count = 0;
+    struct sourceWindow w;
+    uint64_t count = 0, limit = op->limit ? (uint64_t)op->limit : UINT64_MAX;
     zsetOpsSourceIterate(&it, &op->sources[0], false);
-    while (zsetOpsSourceNext(&it, &e) && (!op->limit || count < (uint64_t)op->limit))
-        count += zsetOpsIsInAll(op, e.member, &e.score);
+    while (count < limit && zsetOpsNextCommon(op, &it, &w)) count += (unsigned)__builtin_popcount(w.left);
     zsetOpsSourceStop(&it);
-    return count;
-}
-
-static bool zsetOpsIsInAnyOther(const struct zsetOperation *op, struct str member) {
-    struct zscore score;
-    for (int i = 1; i < op->count; i++)
-        if (zsetOpsSourceFind(&op->sources[i], member, &score)) return true;
-    return false;
+    return count < limit ? count : limit;
 }
 
 static const void *zsetOpsSourceContainer(const struct zsetSource *s) {
@@ -220,61 +346,50 @@ static bool zsetOpsFirstIsRepeated(const struct zsetOperation *op) {
     return false;
 }
 
-/* Chooses the cheaper way: to look up each member of the first source in all others, or to look up the
- * members of all others in an index of the first. */
-static bool zsetOpsLooksUpInOthers(const struct zsetOperation *op) {
-    uint64_t lookups = op->sources[0].length * (uint64_t)op->count / 2, index_lookups = 0;
-    for (int i = 0; i < op->count; i++) index_lookups += op->sources[i].length;
-    return lookups <= index_lookups;
-}
-
-static void zsetOpsDropMarked(struct zsetItems *items) {
-    size_t kept = 0;
-    for (size_t i = 0; i < items->count; i++)
-        if (!isnan(items->item[i].score.value)) items->item[kept++] = items->item[i];
-    items->count = kept;
-}
-
-/* NaN marks the items to remove, as no score is NaN. */
-static void zsetOpsSubtractFromIndex(const struct zsetOperation *op, struct zsetItems *out) {
+/* Looks up each member of the first source in the others. */
+static void zsetOpsSubtractByLookup(const struct zsetOperation *op, struct zsetItems *out) {
     struct sourceIterator it;
-    struct zsetElement e;
-    hashtable index;
-    hashtableInit(&index, &itemIndexType);
-    hashtableExpand(&index, op->sources[0].length);
-    zsetItemsInit(out, op->sources[0].length); /* it never moves, as the table points into it */
+    struct sourceWindow w;
     zsetOpsSourceIterate(&it, &op->sources[0], true);
-    while (zsetOpsSourceNext(&it, &e))
-        hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hashtableHash(&index, e.member));
+    while (zsetOpsWindowRead(&w, op, &it)) {
+        for (int i = 1; i < op->count; i++) zsetOpsWindowFilter(&w, op, &op->sources[i], false);
+        zsetOpsWindowAdd(&w, out);
+    }
     zsetOpsSourceStop(&it);
+}
+
+/* Looks up the members of the others in the first source, and leaves out those found. */
+static void zsetOpsSubtractByMerge(const struct zsetOperation *op, struct zsetItems *out) {
+    const struct zsetSource *first = &op->sources[0];
+    struct sourceIterator it;
+    struct sourceWindow w;
+    struct zsetItems found;
+    zsetItemsInit(&found, 0);
     for (int i = 1; i < op->count; i++) {
-        zsetOpsSourceIterate(&it, &op->sources[i], true);
-        while (zsetOpsSourceNext(&it, &e)) {
-            struct zsetItem *item = hashtableFind(&index, e.member);
-            if (item) item->score = zscoreOf(NAN);
+        zsetOpsSourceIterate(&it, &op->sources[i], false);
+        for (unsigned n; (n = zsetOpsWindowRead(&w, op, &it));) {
+            zsetOpsSourcePrefetch(first, w.hash, n);
+            for (unsigned j = 0; j < n; j++) /* it gets the score in the first source */
+                if (zsetOpsSourceFind(first, w.e[j].member, w.hash[j], &w.e[j].score))
+                    zsetItemsAddElement(&found, &w.e[j]);
         }
         zsetOpsSourceStop(&it);
     }
-    hashtableDestroy(&index);
-    zsetOpsDropMarked(out);
+    zsetItemsSort(&found);
+    zsetOpsAddOthers(op, first, &found, out);
+    zsetItemsFree(&found);
 }
 
 static void zsetOpsSubtract(const struct zsetOperation *op, struct zsetItems *out) {
-    if (zsetOpsFirstIsRepeated(op)) {
-        zsetItemsInit(out, 0);
-        return;
-    }
-    if (!zsetOpsLooksUpInOthers(op)) {
-        zsetOpsSubtractFromIndex(op, out);
-        return;
-    }
-    struct sourceIterator it;
-    struct zsetElement e;
+    const struct zsetSource *first = &op->sources[0];
+    uint64_t others = 0;
     zsetItemsInit(out, 0);
-    zsetOpsSourceIterate(&it, &op->sources[0], true);
-    while (zsetOpsSourceNext(&it, &e))
-        if (!zsetOpsIsInAnyOther(op, e.member)) zsetItemsAddElement(out, &e);
-    zsetOpsSourceStop(&it);
+    if (zsetOpsFirstIsRepeated(op)) return;
+    for (int i = 1; i < op->count; i++) others += op->sources[i].length;
+    if (zsetOpsCanMerge(first) && others < first->length)
+        zsetOpsSubtractByMerge(op, out);
+    else
+        zsetOpsSubtractByLookup(op, out);
 }
 
 static void zsetOpsCompute(const struct zsetOperation *op, struct zsetItems *out) {
@@ -314,6 +429,7 @@ static bool zsetOpsOpenSources(struct client *c, const struct opForm *f, struct 
             return false;
         }
         zsetOpsSourceOpen(s, o);
+        op->hashed = op->hashed || s->hashed;
     }
     return true;
 }

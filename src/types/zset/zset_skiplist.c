@@ -75,6 +75,7 @@ static void *zsetSkiplistBuild(const struct zsetItem *items, size_t count) {
         }
         if (i >= count) continue;
         *hash = zsetItemHash(&items[i]);
+        __builtin_prefetch(items[i].member.ptr);
         hashtablePrefetchBucket(&zs->members, *hash);
     }
     return zs;
@@ -132,10 +133,14 @@ static size_t zsetSkiplistAllocations(const void *z) {
 
 /* ---- Searching ---- */
 
-static bool zsetSkiplistFind(void *z, struct str member, struct zsetPlace *p) {
+static bool zsetSkiplistFindHashed(void *z, struct str member, uint64_t hash, struct zsetPlace *p) {
     struct zset *zs = z;
-    p->hash = zsetSkiplistMemberHash(member);
-    return zsetSkiplistPutPlace(p, hashtableFindHashed(&zs->members, member, p->hash));
+    p->hash = hash;
+    return zsetSkiplistPutPlace(p, hashtableFindHashed(&zs->members, member, hash));
+}
+
+static bool zsetSkiplistFind(void *z, struct str member, struct zsetPlace *p) {
+    return zsetSkiplistFindHashed(z, member, zsetSkiplistMemberHash(member), p);
 }
 
 static bool zsetSkiplistAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
@@ -529,6 +534,7 @@ const struct zsetIndex zsetSkiplist = {
     .memory = zsetSkiplistMemory,
     .allocations = zsetSkiplistAllocations,
     .find = zsetSkiplistFind,
+    .findHashed = zsetSkiplistFindHashed,
     .atRank = zsetSkiplistAtRank,
     .seek = zsetSkiplistSeek,
     .extent = zsetSkiplistExtent,
