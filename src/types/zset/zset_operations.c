@@ -14,7 +14,7 @@
  *
  *     the other sources:   a 1 | c 3 | e 5              each member is looked up in the largest source
  *     those found:         c 7                          sorted by their scores there
- *     the largest source:  b 2 | d 4 | c 7 | f 9        in order: where the next one found comes, it is left out
+ *     the largest source:  b 2 | d 4 | c 7 | f 9        in order, without those found when their turn comes
  *     items:               a 1 | e 5 | c 10   b 2 | d 4 | f 9      two runs in order, which are merged
  *
  * The members of the largest source, most of all, are read one after the other only. */
