@@ -86,6 +86,7 @@ static void sentinelShowPrimary(struct shownMap *to, const struct instance *i) {
     sentinelShowNumber(to, "parallel-syncs", p->parallel_syncs);
     if (p->notification_script) sentinelShowText(to, "notification-script", p->notification_script);
     if (p->reconfig_script) sentinelShowText(to, "client-reconfig-script", p->reconfig_script);
+    if (p->unclean_failover) sentinelShowText(to, "unclean-failover", "yes"); /* else Valkey's fields only */
 }
 
 static void sentinelShowReplica(struct shownMap *to, const struct instance *i) {

@@ -87,6 +87,10 @@ static void supervisorConfigTestRefused(void **state) {
         {"deny-scripts-reconfig maybe", "Please specify yes or no for the deny-scripts-reconfig options."},
         {"resolve-hostnames 1", "Please specify yes or no for the resolve-hostnames option."},
         {"announce-hostnames 1", "Please specify yes or no for the announce-hostnames option."},
+        {"unclean-failover m", "Unrecognized sentinel configuration statement."},
+        {"unclean-failover x yes", "No such master with specified name."},
+        {"unclean-failover m 1", "Please specify yes or no for the unclean-failover option."},
+        {"unclean-failover m \"\"", "Please specify yes or no for the unclean-failover option."},
     };
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26380 " ID_A));
@@ -118,6 +122,11 @@ static void supervisorConfigTestValues(void **state) {
     assert_null(recorderConfigLine("primary-reboot-down-after-period m 10"));
     assert_null(recorderConfigLine("master-reboot-down-after-period m 20"));
     assert_int_equal(supervisorConfigTestPrimary()->p.reboot_down_after_ms, 20);
+    assert_false(supervisorConfigTestPrimary()->p.unclean_failover);
+    assert_null(recorderConfigLine("Unclean-Failover m YES"));
+    assert_true(supervisorConfigTestPrimary()->p.unclean_failover);
+    assert_null(recorderConfigLine("unclean-failover m no"));
+    assert_false(supervisorConfigTestPrimary()->p.unclean_failover);
     assert_null(recorderConfigLine("announce-port 65536"));
     assert_int_equal(recorded_supervisor.settings.announce_port, 0);
     assert_null(recorderConfigLine("announce-ip \"\""));
@@ -196,6 +205,7 @@ static void supervisorConfigTestShortest(void **state) {
     "auth-pass m \"two words \\\"\\\\\\x01\"\n"                                                              \
     "auth-user m \"joe\"\n"                                                                                  \
     "primary-reboot-down-after-period m 4000\n"                                                              \
+    "unclean-failover m yes\n"                                                                               \
     "config-epoch m 5\n"                                                                                     \
     "leader-epoch m 6\n"                                                                                     \
     "known-replica m 127.0.0.1 6380\n"                                                                       \

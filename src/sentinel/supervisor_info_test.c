@@ -206,6 +206,38 @@ static void knows_failover(void **state) {
     assert_false(supervisorInfoTestPrimary()->p.knows_failover || supervisorInfoTestPrimary()->failing_over);
 }
 
+/* What supervisor_pause.c goes by. */
+static void fields_of_acknowledgements(void **state) {
+    (void)state;
+    struct instance *primary = supervisorInfoTestPrimary();
+    assert_int_equal(primary->p.sync_replicas, -1);
+    supervisorInfoTestReceive(primary, "role:master\r\nmin_replicas_sync:2\r\nmaster_replid:" ID_1
+                                       "\r\nmaster_replid2:" ID_2 "\r\nsecond_repl_offset:7\r\n");
+    assert_int_equal(primary->p.sync_replicas, 2);
+    assert_string_equal(primary->replid, ID_1);
+    assert_string_equal(primary->replid2, ID_2);
+    supervisorInfoTestReceive(primary, "role:master\r\nmaster_replid:short\r\nmaster_replid2:" ID_1 "1\r\n");
+    assert_int_equal(primary->p.sync_replicas, 0); /* it is not shown while it is 0 */
+    assert_string_equal(primary->replid, ID_1);
+    assert_string_equal(primary->replid2, ID_2);
+    supervisorInfoTestReceive(primary, "min_replicas_sync:-1\r\n");
+    assert_int_equal(primary->p.sync_replicas, 0);
+
+    supervisorInfoTestReceive(replica,
+                              FOLLOWS "min_replicas_sync:1\r\nsecond_repl_offset:8\r\nmaster_replid:" ID_2
+                                      "\r\nreplica_acks_paused:1\r\n");
+    assert_int_equal(replica->r.sync_replicas, 1);
+    assert_int_equal(replica->r.fork_offset, 8);
+    assert_string_equal(replica->replid, ID_2);
+    assert_int_equal(replica->r.paused_ms, TEST_NOW);
+    supervisorInfoTestReceiveAt(500, replica, FOLLOWS "second_repl_offset:-1\r\nreplica_acks_paused:2\r\n");
+    assert_int_equal(replica->r.sync_replicas, 0);
+    assert_int_equal(replica->r.fork_offset, 0);
+    assert_int_equal(replica->r.paused_ms, TEST_NOW); /* since when */
+    supervisorInfoTestReceiveAt(600, replica, FOLLOWS);
+    assert_int_equal(replica->r.paused_ms, 0);
+}
+
 static void supervisorInfoTestRoles(void **state) {
     (void)state;
     supervisorInfoTestReceiveAt(100, supervisorInfoTestPrimary(), "role:slave\r\n");
@@ -336,6 +368,62 @@ static void replicates_another_server(void **state) {
                         "6379") "+fix-slave-config slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
 }
 
+#define PAUSED FOLLOWS "replica_acks_paused:1\r\n"
+
+/* Reports as they come during a pause that this Sentinel did not ask for, until `ms`. */
+static void supervisorInfoTestPausedUntil(int64_t ms) {
+    for (int64_t at = 0; at < ms; at += 1000) {
+        supervisorInfoTestReceiveAt(at, supervisorInfoTestPrimary(), "role:master\r\n");
+        supervisorInfoTestReceiveAt(at, replica, PAUSED);
+    }
+    supervisorInfoTestReceiveAt(ms, replica, PAUSED);
+}
+
+#define RELEASED                                                                                             \
+    "6380 cmd> SLAVEOF ACK RELEASE\nlog: 127.0.0.1:6380 acknowledges to its primary again: its pause was "   \
+    "forgotten\n"
+
+static void a_forgotten_pause_is_ended(void **state) {
+    (void)state;
+    supervisorInfoTestPausedUntil(10000);
+    expectRecord("");
+    supervisorInfoTestReceiveAt(10001, replica, PAUSED);
+    expectRecord(RELEASED);
+}
+
+/* Each of these may mean that a failover is under way which still relies on the pause. */
+static void a_pause_that_may_be_needed_goes_on(void **state) {
+    (void)state;
+    struct instance *primary = supervisorInfoTestPrimary();
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6381"));
+    struct instance *other = primary->p.replicas.items[1];
+    for (int reason = 0; reason < 8; reason++) {
+        recorder.quiet = true;
+        primary->flags = other->flags = 0;
+        primary->s_down_ms = replica->s_down_ms = 0;
+        supervisorInfoTestReceiveAt(0, other, FOLLOWS);
+        supervisorInfoTestReceiveAt(0, replica, FOLLOWS);
+        supervisorInfoTestPausedUntil(20000);
+        supervisorInfoTestReceive(other, FOLLOWS);
+        if (reason == 0) primary->flags = FLAG_FAILOVER_IN_PROGRESS;
+        if (reason == 1) primary->flags = FLAG_S_DOWN;
+        if (reason == 2) primary->s_down_ms = recorded_supervisor.now_ms - 10000;
+        if (reason == 3) replica->s_down_ms = recorded_supervisor.now_ms - 10000;
+        if (reason == 4) other->flags = FLAG_S_DOWN;
+        if (reason == 5) supervisorInfoTestReceive(other, "role:master\r\n");
+        if (reason == 6)
+            supervisorInfoTestReceive(other, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6380\r\n");
+        if (reason == 7) other->info_ms = TEST_NOW + 10000;
+        recorder.quiet = false;
+        supervisorInfoTestReceive(replica, PAUSED);
+        if (recorder.text) fail_msg("reason %d: %s", reason, recorder.text);
+    }
+    other->info_ms = TEST_NOW + 10001; /* no reason holds, but each nearly */
+    primary->s_down_ms = replica->s_down_ms = recorded_supervisor.now_ms - 10001;
+    supervisorInfoTestReceive(replica, PAUSED);
+    expectRecord(RELEASED);
+}
+
 /* The name, another spelling of it, and another name for the same IP are the same server. */
 static void follows_by_name(void **state) {
     (void)state;
@@ -447,6 +535,7 @@ int main(void) {
         TEST(numbers_at_their_edges),
         TEST(fields_need_their_role),
         TEST(knows_failover),
+        TEST(fields_of_acknowledgements),
         TEST(supervisorInfoTestRoles),
         TEST(primary_of_a_replica_and_since_when),
         TEST(answers_that_are_no_info),
@@ -454,6 +543,8 @@ int main(void) {
         TEST(the_role_between_two_reports_is_unknown),
         TEST(repairs_wait_for_a_sane_primary),
         TEST(replicates_another_server),
+        TEST(a_forgotten_pause_is_ended),
+        TEST(a_pause_that_may_be_needed_goes_on),
         TEST(follows_by_name),
         TEST(stuck_in_a_failover),
         TEST(nothing_is_repaired_without_a_channel),

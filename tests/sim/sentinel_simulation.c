@@ -462,6 +462,10 @@ bool sentinelSimIsPrimary(const struct sentinelSim *s, int server) {
     return s->process[server].alive && s->process[server].following < 0;
 }
 
+bool sentinelSimIsPaused(const struct sentinelSim *s, int server) {
+    return sentinelSimAcksArePaused(&s->process[server]);
+}
+
 uint64_t sentinelSimCountLost(const struct sentinelSim *s, int server) {
     uint64_t lost = 0, kept = s->process[server].offset;
     int mine = s->process[server].branch;

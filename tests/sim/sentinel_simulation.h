@@ -74,6 +74,7 @@ enum manualFailover sentinelSimFailover(struct sentinelSim *s, int sentinel, boo
 /* The server that this Sentinel takes for the primary. */
 int sentinelSimPrimaryOf(struct sentinelSim *s, int sentinel);
 bool sentinelSimIsPrimary(const struct sentinelSim *s, int server); /* by its own role */
+bool sentinelSimIsPaused(const struct sentinelSim *s, int server);  /* it acknowledges nothing */
 /* Counts what clients know to be kept (sync_replicas) and that server does not have. */
 uint64_t sentinelSimCountLost(const struct sentinelSim *s, int server);
 /* Counts the events with that name (and, unless `with` is NULL, with `with` in the payload) that the Sentinel

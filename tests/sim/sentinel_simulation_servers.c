@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_simulation_servers.c - servers as small models, and how servers and Sentinels answer requests. */
+#include "repl/ack_pause.h"
 #include "tests/sim/sentinel_simulation_private.h"
 
 #define SYNC_MS         1000 /* a replica gets in sync with a new primary within this time */
 #define WRITES_PER_TICK 7
-#define ACK_PAUSE_MS    600000
 
 /* ---- Servers ---- */
 

@@ -109,6 +109,29 @@ each_sentinel {} {
     }
 }
 
+start_sentinel {kind ours tags {sentinel external:skip} lines {{monitor m 127.0.0.1 1 1} {unclean-failover m yes}}} {
+    test "unclean-failover: read from the file, shown while it is yes, set and saved" {
+        assert_equal {unclean-failover yes} [lrange [r sentinel master m] end-1 end]
+        assert_equal {{+set master m 127.0.0.1 1 unclean-failover NO}} [events_of 1 {
+            assert_equal OK [r sentinel set m unclean-failover NO]
+        }]
+        assert_equal {} [file_lines "sentinel unclean-failover"]
+        assert_equal 40 [llength [r sentinel master m]]
+        assert_equal OK [r sentinel set m Unclean-Failover yes quorum 2]
+        assert_equal {{sentinel unclean-failover m yes}} [file_lines "sentinel unclean-failover"]
+        restart_server
+        assert_equal yes [dict get [r sentinel master m] unclean-failover]
+    }
+
+    test "unclean-failover: SET refuses other values" {
+        foreach value {1 true {} { yes}} {
+            assert_equal "-ERR Invalid argument '$value' for SENTINEL SET 'unclean-failover'" \
+                [wire sentinel set m unclean-failover $value]
+        }
+        assert_equal yes [dict get [r sentinel master m] unclean-failover]
+    }
+}
+
 each_sentinel {{deny-scripts-reconfig no}} {
     test "$kind: clients may set scripts where that is allowed" {
         answers {
