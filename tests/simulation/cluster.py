@@ -1,20 +1,24 @@
-"""A cluster of three primaries, each with a replica, in simulated machines (group.py), with the bus on the simulated
-network. Their nodes.conf is there when they start for the first time.
+"""A cluster of three primaries, each with one or two replicas, in simulated machines (group.py), with the bus on the
+simulated network. Their nodes.conf is there when they start for the first time.
 
 Writers append values, each once, to lists of their own in every shard, by commands, transactions and scripts; they
-follow redirections. Meanwhile hosts are killed, lose their power, stand still or have their clock moved, the network is
-cut (also in one direction) or resets connections, fsync is slow, and roles are changed by hand.
+follow redirections. Meanwhile hosts are killed, lose their power, stand still or have their clock moved, disks have
+errors, the network is cut (also in one direction) or resets connections, fsync is slow, and roles are changed by hand.
 
 A schedule is `calm` or not. In a calm one the next fault comes when the cluster is whole again. Then what is *kept* may
-not be lost: with min-replicas-sync 1 what was acknowledged or read, without it what both nodes of the shard had when
-the cluster was whole. A server that has lost what it told (a loss of power without `always`, a kill without a file)
-starts again when it has been replaced: what it would do alone is the subject of the other schedules of this folder.
+not be lost: with min-replicas-sync what was acknowledged or read, without it what all nodes of the shard had when the
+cluster was whole. With two replicas and min-replicas-sync some schedules are `still` instead: hosts stand still and the
+network is cut, several at a time, but no server loses anything that it has. Nothing that is kept may be lost then,
+either. A server that has lost what it told (a loss of power without `always`, a kill without a file) starts again when
+it has been replaced: what it would do alone is the subject of the other schedules of this folder.
 
 What is checked in all schedules:
   - a value is there once, with all of its transaction, and only if it was sent; those acknowledged are in order
   - no two nodes own a slot in one epoch; a node never changes its name, so its nodes.conf could be read
-  - within a bounded time after the last fault all nodes agree, each shard has its replica, and both have the same data
+  - within a bounded time after the last fault all nodes agree, each shard has its replicas, and all have the same data
 """
+import random
+
 from clients import Connection, ErrorReply, Failure
 from group import Group, info_fields
 from network import SECOND
@@ -53,8 +57,11 @@ class ClusterSchedule(Group):
     name, most_steps = "cluster", 300000
 
     def __init__(self, seed, options, memory, library):
-        super().__init__(seed, options, memory, library, 2 * SHARDS)
-        self.counts.update(clocks=0, whole=0)
+        self.replicas, self.mode = options.replicas, "--cluster"
+        if self.replicas > 1:
+            self.mode += " --replicas %d" % self.replicas
+        super().__init__(seed, options, memory, library, SHARDS * (1 + self.replicas))
+        self.counts.update(clocks=0, whole=0, exits=0)
         self.draw()
 
     def draw(self):
@@ -74,6 +81,13 @@ class ClusterSchedule(Group):
         if self.sync:
             self.arguments += ["--min-replicas-sync", "1", "--min-replicas-sync-timeout", rng.choice(("2000", "5000")),
                                "--min-replicas-sync-mode", "disk" if self.on_disk else "memory"]
+        more = random.Random("more of %s %d" % (self.name, self.seed))  # what came later leaves earlier seeds as they were
+        if more.random() < 0.2:
+            self.arguments += ["--io-threads", "2", "--io-threads-always-active", "yes"]
+        self.bad_disks = self.aof and self.policy == "always" and more.random() < 0.3
+        self.still = self.moves = False
+        if self.replicas > 1:
+            self.draw_replicas()
         self.writers = [Writer(i) for i in range(rng.randint(2, 4))]
         self.values_left = rng.choice((60, 150, 300))
         self.disturbances = rng.randint(1, 4 if self.calm else 8)
@@ -88,7 +102,18 @@ class ClusterSchedule(Group):
             server.aof, server.id, server.view, server.asked = self.aof, None, None, False
             server.host.services = {base + server.host.index: "%s/listen-%d" % (server.host.folder, base + server.host.index)
                                     for base in (PORT, BUS)}
+            server.host.disk.drops = self.bad_disks
             server.id = b"%040x" % rng.getrandbits(160)
+
+    def draw_replicas(self):
+        """Several replicas: they may move to shards without one, which the promise of min-replicas-sync leaves out."""
+        rng = self.rng
+        self.still = self.sync and rng.random() < 0.4
+        self.moves = not self.still and rng.random() < 0.15
+        self.calm = self.calm and not self.still and not self.moves
+        self.arguments += ["--cluster-allow-replica-migration", "yes" if self.moves else "no"]
+        if self.sync and rng.random() < 0.2:
+            self.arguments += ["--min-replicas-sync", str(self.replicas)]
 
     # ---- The beginning ----
 
@@ -225,7 +250,7 @@ class ClusterSchedule(Group):
         for server in self.servers:
             view = server.view
             bad = [row[0] for row in view["rows"].values() if b"fail" in row[2] or row[7] != b"connected"]
-            if not view["ok"] or bad or len(view["rows"]) != 2 * SHARDS:
+            if not view["ok"] or bad or len(view["rows"]) != len(self.servers):
                 return "host %d says %s" % (server.host.index, "fail" if not view["ok"] else bad)
         primaries = [s for s in self.servers if len(s.view["own"]) > 8]
         claims = {s.id: s.view["own"][8:] for s in primaries}
@@ -238,16 +263,18 @@ class ClusterSchedule(Group):
             first = b"%d-" % (shard * SLOTS // SHARDS)
             self.primary_of[shard] = next(s for s in primaries if s.view["own"][8].startswith(first))
         for shard, primary in enumerate(self.primary_of):
-            replica = self.replica_of(shard)
-            if not replica or replica.view["info"].get(b"master_link_status") != b"up":
-                return "shard %d has no replica" % shard
+            replicas = self.replicas_of(shard)
+            if not replicas or len(replicas) != self.replicas and not self.moves:
+                return "shard %d has %d replicas" % (shard, len(replicas))
+            if any(r.view["info"].get(b"master_link_status") != b"up" for r in replicas):
+                return "shard %d has a replica without a link" % shard
             if self.sync and primary.view["info"].get(b"min_slaves_good_slaves", b"1") == b"0":
                 return "shard %d has no good replica" % shard
         return None
 
-    def replica_of(self, shard):
+    def replicas_of(self, shard):
         primary = self.primary_of[shard]
-        return next((s for s in self.servers if s.view and s.view["own"][3] == primary.id), None)
+        return [s for s in self.servers if s.view and s.view["own"][3] == primary.id]
 
     def become_whole(self):
         self.note("the cluster is whole")
@@ -277,22 +304,22 @@ class ClusterSchedule(Group):
         server.admin.send(("EXEC",), answered)
 
     def note_kept(self):
-        """Without min-replicas-sync: what both nodes have now outlives any one of them."""
+        """Without min-replicas-sync: what all nodes of the shard have now outlives any one of them."""
         for shard, primary in enumerate(self.primary_of):
             lives = [s.lives for s in self.servers]
-            found = []
+            found, servers = [], [primary, *self.replicas_of(shard)]
 
-            def answered(reply, shard=shard, lives=lives, found=found):
+            def answered(reply, shard=shard, lives=lives, found=found, count=len(servers)):
                 found.append(reply)
-                if len(found) < 2 or None in found or lives != [s.lives for s in self.servers] or not self.whole:
+                if len(found) < count or None in found or lives != [s.lives for s in self.servers] or not self.whole:
                     return
                 self.counts["checks"] += 1
                 for i, writer in enumerate(self.writers):
-                    both = set(found[0][2 * i]) & set(found[1][2 * i])
+                    common = set.intersection(*(set(lists[2 * i]) for lists in found))
                     for value in writer.values:
-                        value.kept |= value.shard == shard and value.number in both
+                        value.kept |= value.shard == shard and value.number in common
 
-            for server in (primary, self.replica_of(shard)):
+            for server in servers:
                 self.ask_lists(server, shard, answered)
 
     # ---- Writers ----
@@ -393,6 +420,10 @@ class ClusterSchedule(Group):
         index = memory.slot_host(memory.caller)
         server = self.servers[index] if rng.random() < 0.5 else rng.choice(self.servers)
         what = rng.choice(("kill", "kill", "power", "power", "hang", "hang", "cut", "cut", "wire", "clock", "reset", "manual"))
+        if self.bad_disks and rng.random() < 0.3:
+            what = "disk"
+        if self.still:
+            what = rng.choice(("hang", "hang", "hang", "cut", "cut", "wire", "clock", "reset", "manual"))
         self.settled = self.now + SECOND
         getattr(self, "disturb_" + what)(server)
 
@@ -405,6 +436,8 @@ class ClusterSchedule(Group):
         self.after(us, ended)
 
     def some_time(self):
+        if self.still:  # answers to a candidate that is not heard of bind for ten time-outs
+            return self.rng.randrange(4 * self.timeout_ms * 1000)
         return self.rng.choice((self.rng.randrange(self.timeout_ms * 1000), self.rng.randrange(8 * self.timeout_ms * 1000)))
 
     def disturb_kill(self, server, power=False):
@@ -460,6 +493,30 @@ class ClusterSchedule(Group):
         self.cut({(own, other), *([(other, own)] if self.rng.random() < 0.6 else [])}, us)
         self.begin_fault(us)
 
+    def disturb_disk(self, server):
+        """Calls of its disk fail for a while. With `always` a server that cannot write its file exits."""
+        memory, us = self.memory, self.some_time()
+        self.note("the disk of host %d has errors" % server.host.index)
+        memory.sound = ~(1 << server.host.index)
+        memory.write_faults, memory.sync_faults, memory.name_faults = (self.rng.choice((0, 20, 500)) for _ in range(3))
+        self.active += 1
+
+        def ended():
+            memory.write_faults = memory.sync_faults = memory.name_faults = 0
+            self.active -= 1
+            self.settled = self.now + SECOND
+        self.after(us, ended)
+
+    def exited(self, server, code):
+        if self.memory.sound >> server.host.index & 1 or not self.memory.faults or code != 1:
+            super().exited(server, code)
+        self.note("host %d exits" % server.host.index)
+        self.counts["exits"] += 1
+        self.stop(server, False)
+        self.whole = False
+        self.active += 1
+        self.after(self.rng.choice((1000, self.some_time())), lambda: self.restart(server))
+
     def disturb_clock(self, server):
         name = "clock%d" % server.host.index
         us = self.rng.choice((-1, 1)) * int(10 ** self.rng.uniform(3, 9))
@@ -475,37 +532,36 @@ class ClusterSchedule(Group):
         if server.ready and server not in self.primary_of:
             self.note("host %d is told to take over" % server.host.index)
             self.settled = self.now + MANUAL_S * SECOND
-            words = ("CLUSTER", "FAILOVER", *([] if self.calm else self.rng.choice(([], ["FORCE"]))))
+            words = ("CLUSTER", "FAILOVER", *([] if self.calm or self.still else self.rng.choice(([], ["FORCE"]))))
             server.admin.send(words, lambda reply: None)
 
     # ---- The end ----
 
     def compare_final(self):
-        """Both nodes of each shard must have the same data, and what was kept."""
-        found = {}
+        """All nodes of each shard must have the same data, and what was kept."""
+        found = [[] for _ in range(SHARDS)]
 
-        def answered(shard, side, reply, digest):
-            found[shard, side] = reply, digest
-            if len(found) == 2 * SHARDS:
+        def answered(shard, reply, digest):
+            found[shard].append((reply, digest))
+            if sum(map(len, found)) == len(self.servers):
                 self.judge_final(found)
 
         for shard, primary in enumerate(self.primary_of):
-            for side, server in enumerate((primary, self.replica_of(shard))):
+            for server in (primary, *self.replicas_of(shard)):
                 digests = []
                 server.admin.send(("DEBUG", "DIGEST"), digests.append)
-                self.ask_lists(server, shard, lambda reply, shard=shard, side=side, digests=digests:
-                               answered(shard, side, reply, digests[0]))
+                self.ask_lists(server, shard, lambda reply, shard=shard, digests=digests: answered(shard, reply, digests[0]))
 
     def judge_final(self, found):
         for shard in range(SHARDS):
-            (lists, digest), (lists2, digest2) = found[shard, 0], found[shard, 1]
-            if None in (lists, lists2) or digest != digest2:
+            digests = [digest for _, digest in found[shard]]
+            if any(lists is None for lists, _ in found[shard]) or len(set(digests)) > 1:
                 self.whole = False  # they may be on their way: once more
-                self.note("shard %d: the two nodes have %s and %s" % (shard, digest, digest2))
+                self.note("shard %d: its nodes have %s" % (shard, digests))
                 return
         for shard in range(SHARDS):
             for i, writer in enumerate(self.writers):
-                self.check_lists(writer, shard, *found[shard, 0][0][2 * i:2 * i + 2])
+                self.check_lists(writer, shard, *found[shard][0][0][2 * i:2 * i + 2])
         self.done = True
 
     def check_lists(self, writer, shard, plain, twins):
@@ -521,5 +577,5 @@ class ClusterSchedule(Group):
         if torn:
             raise Failure("%s: half of a transaction is there: %s" % (where, sorted(torn)))
         lost = [v.number for v in sent.values() if v.kept and v.number not in plain]
-        if lost and self.calm:
+        if lost and (self.calm or self.still):
             raise Failure("%s: lost: %s of %d" % (where, lost, len(sent)))

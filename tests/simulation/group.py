@@ -96,7 +96,7 @@ class Group:
     def turn(self, reason, host):
         self.now = self.memory.now_us
         if reason == EXIT:
-            raise Failure("host %d: the server exited with %s" % (host.index, host.process.wait()))
+            self.exited(self.servers[host.index], host.process.wait())
         if reason == STUCK:
             raise Failure("nothing can happen any more: a deadlock")
         if self.memory.journal_used > self.memory.journal_size // 2:
@@ -105,6 +105,9 @@ class Group:
         if reason == KILL:
             self.disturb()
         self.step()
+
+    def exited(self, server, code):
+        raise Failure("host %d: the server exited with %s" % (server.host.index, code))
 
     def step(self):
         for server in self.servers:

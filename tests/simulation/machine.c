@@ -614,7 +614,7 @@ static const char *pathInside(const char *path) {
 }
 
 static bool faultHappens(uint64_t per_ten_thousand, const char *name) {
-    if (!randomChance(per_ten_thousand, 10000)) return false;
+    if (m->sound >> m->slots[me].host & 1 || !randomChance(per_ten_thousand, 10000)) return false;
     m->faults++;
     traceCall(name, -1);
     return true;

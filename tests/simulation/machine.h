@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define SLOTS          128
-#define HOSTS          8
+#define HOSTS          16
 #define JOURNAL_OFFSET 65536
 
 enum { REASON_STEP = 1, REASON_KILL, REASON_STUCK };
@@ -59,6 +59,7 @@ struct machine {
     uint64_t switches; /* from one thread to another */
     uint64_t hosts;
     uint64_t frozen; /* a bit for each host that stands still; set by the driver */
+    uint64_t sound;  /* a bit for each host whose disk has no errors; set by the driver */
     uint64_t caller; /* the slot that has called the driver */
     int64_t clock_us[HOSTS]; /* how far the wall clocks are ahead; set by the driver */
     struct slot slots[SLOTS];

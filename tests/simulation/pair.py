@@ -26,7 +26,7 @@ EXPIRE_S = 4   # within which keys that have expired are deleted
 
 
 class PairSchedule(Group):
-    name, most_steps = "pair", 100000
+    name, mode, most_steps = "pair", "--pair", 100000
 
     def __init__(self, seed, options, memory, library):
         super().__init__(seed, options, memory, library, 2)
