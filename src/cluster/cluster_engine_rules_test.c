@@ -1053,6 +1053,8 @@ static void oneThatDoesNotKnowWhatItHasAnswersNothing(void **state) {
     assert_true(rulesIsAnswered(rulesFenceRequest()));
     recorded_env.replication.link_up = false;
     assert_true(rulesIsAnswered(rulesFenceRequest()));
+    recorded_env.replication.whole = false; /* another history is coming */
+    assert_false(rulesIsAnswered(rulesFenceRequest()));
 }
 
 static void aCandidateYieldsToALaterElection(void **state) {

@@ -424,6 +424,8 @@ class ClusterSchedule(Group):
             what = "disk"
         if self.still:
             what = rng.choice(("hang", "hang", "hang", "cut", "cut", "wire", "clock", "reset", "manual"))
+        if self.replicas > 1 and rng.random() < 0.4:
+            what = "part"
         self.settled = self.now + SECOND
         getattr(self, "disturb_" + what)(server)
 
@@ -481,6 +483,19 @@ class ClusterSchedule(Group):
         own, others = server.host.index, [s.host.index for s in self.servers if s is not server]
         ways = self.rng.choice((1, 2, 3, 3))
         pairs = {(own, i) for i in others if ways & 1} | {(i, own) for i in others if ways & 2}
+        us = self.some_time()
+        self.cut(pairs, us)
+        self.begin_fault(us)
+
+    def disturb_part(self, server):
+        """A primary with some of its replicas is cut off from the rest. They go on acknowledging to it for a while."""
+        shard = self.rng.randrange(SHARDS)
+        replicas = [s for s in self.servers if s.host.index % SHARDS == shard and s is not self.primary_of[shard]]
+        side = [self.primary_of[shard], *self.rng.sample(replicas, self.rng.randint(1, self.replicas))]
+        inside = {s.host.index for s in side}
+        outside = [s.host.index for s in self.servers if s.host.index not in inside]
+        ways = self.rng.choice((1, 2, 3, 3, 3))
+        pairs = {(i, o) for i in inside for o in outside if ways & 1} | {(o, i) for i in inside for o in outside if ways & 2}
         us = self.some_time()
         self.cut(pairs, us)
         self.begin_fault(us)
