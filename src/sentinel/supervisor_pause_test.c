@@ -200,10 +200,11 @@ static void oneIsEnoughIfAllHaveEverything(void **state) {
     supervisorPauseTestTickAt(0);
     recorder.quiet = true;
     assert_false(pauseAllowsPromotion(s, primary, a));
-    supervisorPauseTestObey(a, 100);
-    assert_true(pauseAllowsPromotion(s, primary, a));
     primary->p.sync_replicas = 3; /* of two */
-    assert_true(pauseAllowsPromotion(s, primary, a));
+    assert_false(pauseAllowsPromotion(s, primary, a));
+    supervisorPauseTestObey(a, 100);
+    for (; primary->p.sync_replicas >= 2; primary->p.sync_replicas--)
+        assert_true(pauseAllowsPromotion(s, primary, a));
 }
 
 static void usersMayGoOnWithout(void **state) {
