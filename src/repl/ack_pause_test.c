@@ -96,6 +96,7 @@ static void anElectionHasNoLimitHere(void **state) {
     assert_int_equal(ackPauseTestCountShown(), 2);
     ackPauseTestPassTime(ACK_PAUSE_MS);
     assert_int_equal(ackPauseTestCountShown(), 1);
+    for (int i = 0; i < 3; i++) ackPauseTestOrder(sentinels[i], "pause");
     ackPauseTestOrder(sentinels[0], "release");
     assert_int_equal(ackPauseTestCountShown(), 1);
     ackPauseForElection(false);
