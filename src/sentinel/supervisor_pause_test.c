@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_pause_test.c - the orders that stop acknowledgements for a failover, and the rule of a promotion
- * with min-replicas-sync, step by step. supervisor_simulation_test.c has whole failovers. */
+ * with min-replicas-sync, step by step; and in virtual time, how long pauses last.
+ * supervisor_simulation_test.c has whole failovers. */
 #include "tests/sim/sentinel_recorder.h"
+#include "tests/sim/sentinel_simulation.h"
 
 #define ID_1 "1111111111111111111111111111111111111111"
 #define ID_2 "2222222222222222222222222222222222222222"
@@ -273,6 +275,93 @@ static void moreIsNotOnlyAGreaterOffset(void **state) {
     }
 }
 
+/* ---- In whole failovers ---- */
+
+static bool supervisorPauseTestUntilAgreed(struct sentinelSim *sim, int64_t at_most_ms) {
+    for (int64_t ms = 0; ms < at_most_ms && !sentinelSimAgrees(sim); ms += 100) sentinelSimRun(sim, 100);
+    return sentinelSimAgrees(sim);
+}
+
+/* Returns the Sentinel that has sent the event; -1: none has within that time. */
+static int supervisorPauseTestSender(struct sentinelSim *sim, const char *event, int64_t at_most_ms) {
+    for (int64_t ms = 0; ms <= at_most_ms; ms += 10) {
+        for (int i = 0; i < sentinelSimServer(sim, 0); i++)
+            if (sentinelSimCountEvents(sim, i, event, NULL)) return i;
+        sentinelSimRun(sim, 10);
+    }
+    return -1;
+}
+
+/* Returns a simulation in which the failover waits for the second replica, with the first one paused. */
+static struct sentinelSim *supervisorPauseTestWaiting(int64_t failover_timeout_ms) {
+    struct sentinelSimOptions o = {.sentinels = 3,
+                                   .replicas = 2,
+                                   .quorum = 2,
+                                   .parallel_syncs = 1,
+                                   .down_after_ms = 2000,
+                                   .failover_timeout_ms = failover_timeout_ms,
+                                   .latency_ms = 2,
+                                   .sync_replicas = 1,
+                                   .seed = 1};
+    struct sentinelSim *sim = sentinelSimCreate(&o);
+    assert_true(supervisorPauseTestUntilAgreed(sim, 20000));
+    sentinelSimRun(sim, 3000); /* all have replied to INFO and sent hellos */
+    sentinelSimForgetEvents(sim);
+    sentinelSimHang(sim, sentinelSimServer(sim, 2), true);
+    sentinelSimHang(sim, sentinelSimServer(sim, 0), true);
+    assert_true(supervisorPauseTestSender(sim, "+failover-state-select-slave", 20000) >= 0);
+    sentinelSimRun(sim, 3000);
+    assert_true(sentinelSimIsPaused(sim, sentinelSimServer(sim, 1)));
+    assert_int_equal(supervisorPauseTestSender(sim, "+selected-slave", 0), -1);
+    return sim;
+}
+
+/* The others see that it was forgotten, some time after the primary is back. */
+static void thePauseOfADeadLeaderIsEnded(void **state) {
+    (void)state;
+    struct sentinelSim *sim = supervisorPauseTestWaiting(60000);
+    int paused = sentinelSimServer(sim, 1),
+        leader = supervisorPauseTestSender(sim, "+failover-state-select-slave", 0);
+    sentinelSimKill(sim, leader);
+    sentinelSimHang(sim, sentinelSimServer(sim, 0), false);
+    sentinelSimHang(sim, sentinelSimServer(sim, 2), false);
+    sentinelSimRun(sim, 8000);
+    assert_true(sentinelSimIsPaused(sim, paused));
+    sentinelSimRun(sim, 40000);
+    assert_false(sentinelSimIsPaused(sim, paused));
+    sentinelSimRestart(sim, leader);
+    assert_true(supervisorPauseTestUntilAgreed(sim, 60000));
+    assert_true(sentinelSimIsPrimary(sim, sentinelSimServer(sim, 0)));
+    sentinelSimDestroy(sim);
+}
+
+static void withoutSentinelsAPauseEndsAfterTenMinutes(void **state) {
+    (void)state;
+    struct sentinelSim *sim = supervisorPauseTestWaiting(60000);
+    for (int i = 0; i < 3; i++) sentinelSimKill(sim, i);
+    sentinelSimHang(sim, sentinelSimServer(sim, 0), false);
+    sentinelSimHang(sim, sentinelSimServer(sim, 2), false);
+    sentinelSimRun(sim, SIM_ACK_PAUSE_MS - 1500); /* it was renewed at most a second ago */
+    assert_true(sentinelSimIsPaused(sim, sentinelSimServer(sim, 1)));
+    sentinelSimRun(sim, 2000);
+    assert_false(sentinelSimIsPaused(sim, sentinelSimServer(sim, 1)));
+    sentinelSimDestroy(sim);
+}
+
+static void aPauseIsRenewedWhileTheFailoverWaits(void **state) {
+    (void)state;
+    struct sentinelSim *sim = supervisorPauseTestWaiting(3 * SIM_ACK_PAUSE_MS);
+    sentinelSimRun(sim, 2 * SIM_ACK_PAUSE_MS);
+    assert_true(sentinelSimIsPaused(sim, sentinelSimServer(sim, 1)));
+    assert_int_equal(supervisorPauseTestSender(sim, "+selected-slave", 0), -1);
+    sentinelSimHang(sim, sentinelSimServer(sim, 2), false);
+    assert_true(supervisorPauseTestSender(sim, "+promoted-slave", 20000) >= 0);
+    sentinelSimHang(sim, sentinelSimServer(sim, 0), false);
+    assert_true(supervisorPauseTestUntilAgreed(sim, 60000));
+    assert_int_equal(sentinelSimCountLost(sim, sentinelSimPrimaryOf(sim, 0)), 0);
+    sentinelSimDestroy(sim);
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, supervisorPauseTestSetup, recorderTeardown)
     const struct CMUnitTest tests[] = {
@@ -288,6 +377,9 @@ int main(void) {
         TEST(afterThePromotionTheOthersStayPaused),
         TEST(aFailoverThatIsGivenUpEndsItsPauses),
         TEST(moreIsNotOnlyAGreaterOffset),
+        cmocka_unit_test(thePauseOfADeadLeaderIsEnded),
+        cmocka_unit_test(withoutSentinelsAPauseEndsAfterTenMinutes),
+        cmocka_unit_test(aPauseIsRenewedWhileTheFailoverWaits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

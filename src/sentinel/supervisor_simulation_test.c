@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "base/assert.h"
-#include "repl/ack_pause.h"
 #include "tests/sim/sentinel_simulation.h"
 
 #define DOWN_MS     2000
@@ -981,68 +980,6 @@ static void warningsRunTheNotificationScript(void **state) {
     sentinelSimDestroy(s);
 }
 
-/* ---- Pauses of acknowledgements ---- */
-
-/* Returns a simulation in which the failover waits for the second replica, with the first one paused. */
-static struct sentinelSim *supervisorSimulationTestPaused(int64_t failover_timeout_ms) {
-    struct sentinelSimOptions o = usual;
-    o.sync_replicas = 1;
-    o.failover_timeout_ms = failover_timeout_ms;
-    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
-    sentinelSimHang(s, sentinelSimServer(s, 2), true);
-    sentinelSimHang(s, sentinelSimServer(s, 0), true);
-    assert_true(untilEvent(s, "+failover-state-select-slave", 20000) >= 0);
-    sentinelSimRun(s, 3000);
-    assert_true(sentinelSimIsPaused(s, sentinelSimServer(s, 1)));
-    assert_int_equal(firstSenderOf(s, "+selected-slave"), -1);
-    return s;
-}
-
-/* The others see that it was forgotten, some time after the primary is back. */
-static void thePauseOfADeadLeaderIsEnded(void **state) {
-    (void)state;
-    struct sentinelSim *s = supervisorSimulationTestPaused(60000);
-    int paused = sentinelSimServer(s, 1), leader = firstSenderOf(s, "+failover-state-select-slave");
-    sentinelSimKill(s, leader);
-    sentinelSimHang(s, sentinelSimServer(s, 0), false);
-    sentinelSimHang(s, sentinelSimServer(s, 2), false);
-    sentinelSimRun(s, 8000);
-    assert_true(sentinelSimIsPaused(s, paused));
-    sentinelSimRun(s, 40000);
-    assert_false(sentinelSimIsPaused(s, paused));
-    sentinelSimRestart(s, leader);
-    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
-    assert_true(sentinelSimIsPrimary(s, sentinelSimServer(s, 0)));
-    sentinelSimDestroy(s);
-}
-
-static void withoutSentinelsAPauseEndsAfterTenMinutes(void **state) {
-    (void)state;
-    struct sentinelSim *s = supervisorSimulationTestPaused(60000);
-    for (int i = 0; i < 3; i++) sentinelSimKill(s, i);
-    sentinelSimHang(s, sentinelSimServer(s, 0), false);
-    sentinelSimHang(s, sentinelSimServer(s, 2), false);
-    sentinelSimRun(s, ACK_PAUSE_MS - 1500); /* it was renewed at most a second ago */
-    assert_true(sentinelSimIsPaused(s, sentinelSimServer(s, 1)));
-    sentinelSimRun(s, 2000);
-    assert_false(sentinelSimIsPaused(s, sentinelSimServer(s, 1)));
-    sentinelSimDestroy(s);
-}
-
-static void aPauseIsRenewedWhileTheFailoverWaits(void **state) {
-    (void)state;
-    struct sentinelSim *s = supervisorSimulationTestPaused(3 * ACK_PAUSE_MS);
-    sentinelSimRun(s, 2 * ACK_PAUSE_MS);
-    assert_true(sentinelSimIsPaused(s, sentinelSimServer(s, 1)));
-    assert_int_equal(firstSenderOf(s, "+selected-slave"), -1);
-    sentinelSimHang(s, sentinelSimServer(s, 2), false);
-    assert_true(untilEvent(s, "+promoted-slave", 20000) >= 0);
-    sentinelSimHang(s, sentinelSimServer(s, 0), false);
-    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
-    assert_int_equal(sentinelSimCountLost(s, sentinelSimPrimaryOf(s, 0)), 0);
-    sentinelSimDestroy(s);
-}
-
 /* ---- Random schedules ---- */
 
 static uint64_t supervisorSimulationTestDraw(uint64_t *random) {
@@ -1224,9 +1161,6 @@ int main(void) {
         cmocka_unit_test(aSentinelThatStoodStillTilts),
         cmocka_unit_test(primariesComeAndGo),
         cmocka_unit_test(warningsRunTheNotificationScript),
-        cmocka_unit_test(thePauseOfADeadLeaderIsEnded),
-        cmocka_unit_test(withoutSentinelsAPauseEndsAfterTenMinutes),
-        cmocka_unit_test(aPauseIsRenewedWhileTheFailoverWaits),
         cmocka_unit_test(nothingAcknowledgedIsLostByHangs),
         cmocka_unit_test(supervisorSimulationTestWhateverHappensTheyAgreeInTheEnd),
     };

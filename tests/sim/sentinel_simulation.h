@@ -16,7 +16,8 @@
 
 #include "sentinel/supervisor_private.h"
 
-#define SIM_NAME "it" /* the name under which all Sentinels monitor the primary */
+#define SIM_ACK_PAUSE_MS 600000 /* after which a server ends a pause of acknowledgements */
+#define SIM_NAME         "it"   /* the name under which all Sentinels monitor the primary */
 
 struct sentinelSim;
 struct sentinelSimOptions {

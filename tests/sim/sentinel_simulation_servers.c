@@ -6,6 +6,8 @@
 #define SYNC_MS         1000 /* a replica gets in sync with a new primary within this time */
 #define WRITES_PER_TICK 7
 
+_Static_assert(SIM_ACK_PAUSE_MS == ACK_PAUSE_MS, "the model has the limit of the server");
+
 /* ---- Servers ---- */
 
 bool sentinelSimInSync(const struct sentinelSimProcess *p) {
