@@ -135,9 +135,12 @@ __attribute__((noinline, cold, noreturn)) static void zmallocOutOfMemory(size_t 
  * slab has a descriptor of 128 bytes, which is 3% of a slab of one page: the classes with slabs of one page
  * get as many regions in a slab as their neighbours have, up to 512. Free pages return to the system within 5
  * seconds instead of 10. This includes those of 8 MiB and more, which jemalloc would return at once, so that
- * the next value of that size would fault in every page again. One thread does that, as more of them, with
+ * the next value of that size would fault in every page again. Until then they serve requests down to 1/4096
+ * of their size instead of 1/64: old values of a snapshot in pieces of 56 KB are freed side by side, in some
+ * MB, and the next ones would take fresh pages beside those. One thread returns pages, as more of them, with
  * their stacks and arenas, are 300 KB of an empty server. */
 const char *malloc_conf = "dirty_decay_ms:5000,oversize_threshold:0,max_background_threads:1,"
+                          "lg_extent_max_active_fit:12,"
                           "slab_sizes:16-16:2|32-32:2|64-64:4|128-128:4";
 
 /* The first arena exists before jemalloc reads that option. */

@@ -420,7 +420,6 @@ static void forklessGive(void) {
         return;
     }
     keyspaceWalksReap();
-    keyspaceWalksFlush();
     uint64_t most = forklessMostParts();
     bool parts_left = forklessStepParts(most);
     bool left = parts_left || keyspaceWalksGive();

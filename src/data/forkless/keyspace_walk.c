@@ -29,6 +29,9 @@
 #define RANGES_MAX     (1ull << 36) /* of a table */
 #define KEPT_KEYS      256          /* from which the size of contents that have left is estimated */
 #define KEPT_SAMPLES   5            /* of the elements of each */
+/* Encoded keys are given in pieces of this size and rarely more, so that nearly all take 56 KB, the memory of
+ * one fits the next, and one out of the writer's buffer is copied once. */
+#define PIECE_BYTES (52 * 1024)
 
 static struct {
     struct itemQueue *queue;
@@ -38,7 +41,7 @@ static struct {
     int count, room;
     int current;          /* the one that is walked */
     struct rioWriter out; /* keys that are encoded here: of one database, until they are flushed */
-    sds out_bytes;
+    sds out_bytes;        /* that have left the writer's buffer, or NULL */
     uint64_t out_keys;
     int out_dbid;
 } walks;
@@ -86,15 +89,15 @@ static void keyspaceWalkVisit(struct keyspaceWalk *w, int table, uint64_t first,
 
 static int keyspaceWalkSink(void *priv, const char *p, size_t n) {
     (void)priv;
-    walks.out_bytes = sdscatlen(walks.out_bytes, p, n);
+    walks.out_bytes = walks.out_bytes ? sdscatlen(walks.out_bytes, p, n) : sdsnewlen(p, n);
     return 0;
 }
 
 void keyspaceWalksFlush(void) {
     rioFlush(&walks.out);
-    if (!sdslen(walks.out_bytes)) return;
+    if (!walks.out_bytes) return;
     itemQueueGiveBytes(walks.queue, walks.out_dbid, walks.out_bytes, walks.out_keys);
-    walks.out_bytes = sdsempty();
+    walks.out_bytes = NULL;
     walks.out_keys = 0;
 }
 
@@ -103,15 +106,14 @@ static void keyspaceWalkSaveObject(const struct keyspaceWalk *w, const struct ob
         largeValueRegister(w->dbid, o);
         return;
     }
-    if (walks.out_dbid != w->dbid || sdslen(walks.out_bytes)) {
-        keyspaceWalksFlush();
-        walks.out_dbid = w->dbid;
-    }
+    if (walks.out_dbid != w->dbid) keyspaceWalksFlush();
+    walks.out_dbid = w->dbid;
     if (walks.commands)
         rewriteKey(&walks.out, o);
     else
         rdbWriteKey(&walks.out, o, w->dbid);
     walks.out_keys++;
+    if (walks.out_bytes || walks.out.used >= PIECE_BYTES) keyspaceWalksFlush();
 }
 
 static void keyspaceWalkOnTouched(void *priv, void *entry, uint64_t position) {
@@ -279,7 +281,7 @@ void keyspaceWalksStart(struct itemQueue *queue, const uint8_t *slots, bool comm
     walks.out.strict = like->strict;
     walks.out.clock = like->clock;
     walks.out.plain_strings = true;
-    walks.out_bytes = sdsempty();
+    walks.out_bytes = NULL;
     walks.out_keys = 0;
     walks.out_dbid = -1;
     uint64_t key_ranges = keyspaceWalksKeyRanges();

@@ -55,7 +55,7 @@ void keyspaceWalksStart(struct itemQueue *queue, const uint8_t *slots, bool comm
 void keyspaceWalksStop(void);
 /* Gives the queue more keys, as it has room for; about 10 us at most. False: all keys have been given. */
 bool keyspaceWalksGive(void);
-/* Gives the queue what has been encoded here before changes. */
+/* Gives the queue what has been encoded here before changes and was too little for a piece. */
 void keyspaceWalksFlush(void);
 /* Takes note of all items that the thread has finished with. */
 void keyspaceWalksReap(void);
