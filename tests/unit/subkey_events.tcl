@@ -98,6 +98,7 @@ start_server {overrides {enable-debug-command yes} tags {keyspace-events needs:d
                 r {*}$command
                 assert_equal [expr {$fields eq {} ? {} : [list "__subkeyevent@0__:hexpired 1:h|$fields"]}] [heard $c] $command
             }
+            r del h
             r debug set-active-expire 1
             $c close
         }

@@ -48,13 +48,14 @@ start_server {overrides {save {} enable-debug-command yes}} {
                 set f [asker]
                 set from [llength [log_lines]]
                 set saved [r debug digest]
-                r config set rdb-key-save-delay 300
+                r config set rdb-key-save-delay 30000
                 assert_equal {Background saving started} [r bgsave]
                 asker_ask $f
                 for {set i 0} {$i < 20} {incr i} { change }
                 set sent [r debug digest]
                 assert_equal {1 forkless} [list [s rdb_bgsave_in_progress] [s rdb_current_bgsave_type]]
                 assert_equal 0 [snapshots_since $from]
+                r config set rdb-key-save-delay 100
                 wait_for_log {*Background save complete*} $from 400
                 # The next one has another name until it is complete.
                 set file [read_file_bytes [srv dir]/dump.rdb]
@@ -75,7 +76,7 @@ start_server {overrides {save {} enable-debug-command yes}} {
                 fill
                 set from [llength [log_lines]]
                 set sent [r debug digest]
-                r config set rdb-key-save-delay 300
+                r config set rdb-key-save-delay 30000
                 set f [asker]
                 asker_ask $f
                 wait_for_condition 100 20 {[s rdb_bgsave_in_progress]} else { fail "no snapshot" }
@@ -98,13 +99,14 @@ start_server {overrides {save {} enable-debug-command yes}} {
             fill
             set saved [r debug digest]
             set from [llength [log_lines]]
-            r config set rdb-key-save-delay 300
+            r config set rdb-key-save-delay 30000
             r bgsave
             assert_match {*scheduled*} [r bgrewriteaof]
             set f [asker]
             asker_ask $f
             for {set i 0} {$i < 20} {incr i} { change }
             assert_equal {1 0 1} [list [s rdb_bgsave_in_progress] [s aof_rewrite_in_progress] [s aof_rewrite_scheduled]]
+            r config set rdb-key-save-delay 100
             wait_for_log {*Background save complete*} $from 400
             set file [read_file_bytes [srv dir]/dump.rdb]
             r config set rdb-key-save-delay 0
