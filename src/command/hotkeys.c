@@ -67,6 +67,10 @@ static struct client *sampled; /* NULL: no sampled request runs */
 
 /* ---- Sampling ---- */
 
+bool hotkeysAreCounted(void) {
+    return window.keys.capacity;
+}
+
 /* Draws from the geometric distribution: each request is sampled with the same probability. */
 int64_t hotkeysNextGap(void) {
     if (!window.keys.capacity) return NEVER;

@@ -13,6 +13,8 @@
 /* Requests until the next sampled one. While nothing is collected it is so far away that it is not reached.
  */
 extern int64_t hotkeys_until_sample;
+/* Whether keys are counted in windows: each request has to pass the turn then. */
+bool hotkeysAreCounted(void);
 /* Returns how many requests to skip until the next sample. */
 int64_t hotkeysNextGap(void);
 /* Counts the keys of all commands that run for c from now on. Returns false when c is not sampled. */

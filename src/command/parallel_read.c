@@ -13,6 +13,7 @@
 #include "command/admission.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/hotkeys.h"
 #include "command/latency_histogram.h"
 #include "command/parallel_policy.h"
 #include "data/keyspace/db.h"
@@ -107,7 +108,7 @@ static bool parallelReadsPossible(void) {
     debugAssert(!db_loading && !call_running);
     bool safe = !replyGateIsActive() || replyGateIsOpen();
     if (!safe) return false;
-    return admission_reads_possible && !call_points;
+    return admission_reads_possible && !call_points && !hotkeysAreCounted();
 }
 
 void parallelReadsOpen(void) {

@@ -288,6 +288,7 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
         "MONITOR" {$other monitor} {$other close}
         "client-side caching" {$other client tracking on} {$other client tracking off; $other close}
         "keymiss events" {r config set notify-keyspace-events Km} {r config set notify-keyspace-events {}; $other close}
+        "hotkeys-top-k" {r config set hotkeys-top-k 5} {r config set hotkeys-top-k 0; $other close}
         "maxmemory-clients" {r config set maxmemory-clients 100mb} {r config set maxmemory-clients 0; $other close}
     } {
         test "no thread reads with $what, and all do afterwards" {
