@@ -103,9 +103,10 @@ static void parallelReadCount(struct parallelReader *pr, struct serverCommand *c
 
 /* Whether nothing in the server has to see each request, or to order it among others, and no reply has to
  * wait (reply_gate.h). (maxmemory-clients: its rule of admission says so.) While a dataset is loaded or a
- * script runs for long, the main thread polls within the turn, and nothing is opened. */
+ * script runs for long, the main thread polls within the turn, and nothing is opened; neither when a module's
+ * thread runs the script, and gives the lock to the main thread meanwhile. */
 static bool parallelReadsPossible(void) {
-    debugAssert(!db_loading && !call_running);
+    if (db_loading || call_running) return false;
     bool safe = !replyGateIsActive() || replyGateIsOpen();
     if (!safe) return false;
     return admission_reads_possible && !call_points && !hotkeysAreCounted();
