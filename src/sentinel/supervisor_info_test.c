@@ -206,7 +206,7 @@ static void knows_failover(void **state) {
     assert_false(supervisorInfoTestPrimary()->p.knows_failover || supervisorInfoTestPrimary()->failing_over);
 }
 
-/* What supervisor_pause.c goes by. */
+/* supervisor_pause.c goes by these. */
 static void fields_of_acknowledgements(void **state) {
     (void)state;
     struct instance *primary = supervisorInfoTestPrimary();

@@ -256,7 +256,7 @@ static void aFailoverThatIsGivenUpEndsItsPauses(void **state) {
     expectRecord("");
 }
 
-/* Of the primary's history, of its predecessor's, or of neither. */
+/* A replica can have the primary's history, its predecessor's, or neither. */
 static void moreIsNotOnlyAGreaterOffset(void **state) {
     (void)state;
     static const struct {
@@ -316,7 +316,7 @@ static struct sentinelSim *supervisorPauseTestWaiting(int64_t failover_timeout_m
     return sim;
 }
 
-/* The others see that it was forgotten, some time after the primary is back. */
+/* Other Sentinels see that it was forgotten, some time after the primary is back. */
 static void thePauseOfADeadLeaderIsEnded(void **state) {
     (void)state;
     struct sentinelSim *sim = supervisorPauseTestWaiting(60000);

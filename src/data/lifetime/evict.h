@@ -18,7 +18,7 @@ extern const char err_oom[]; /* OOM command not allowed when used memory > 'maxm
 /* Frees what is over the limit, for a limited time; called before each command while there is a limit.
  * Returns false when nothing (more) can be evicted and too much memory is still in use. */
 bool evictNow(void);
-/* The same, when commands have run without that (reads in I/O threads); called between commands. */
+/* Does the same after commands that ran without evictNow (reads in I/O threads); called between commands. */
 void evictAfterReads(void);
 void evictOnLimitChange(void (*fn)(void)); /* also called at evictStart */
 /* Whether more memory than `maxmemory` was in use, with nothing (more) to evict, when the running command

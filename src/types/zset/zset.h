@@ -107,7 +107,7 @@ struct zsetIndex {
 
     /* Searches for a member; returns false when there is none. */
     bool (*find)(void *z, struct str member, struct zsetPlace *p);
-    /* The same for a member whose hashBytes() is known. */
+    /* Searches for a member whose hashBytes() is known. */
     bool (*findHashed)(void *z, struct str member, uint64_t hash, struct zsetPlace *p);
     bool (*atRank)(const void *z, uint64_t rank, struct zsetPlace *p);
     /* Finds the first element in a score or lex range, or the last one, and its rank. */
