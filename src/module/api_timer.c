@@ -16,6 +16,7 @@
 #include "module/lock.h"
 #include "module/parts.h"
 #include "net/ae.h"
+#include "net/connection.h"
 
 /* ---- Timers ---- */
 
@@ -161,9 +162,19 @@ static int apiTimerWatchError(int fd, int mask) {
     return mask & ~(VALKEYMODULE_EVENTLOOP_READABLE | VALKEYMODULE_EVENTLOOP_WRITABLE) ? EINVAL : 0;
 }
 
-/* Tells whether the server itself uses the descriptor. */
+/* Tells whether the descriptor is the socket of a client that an I/O thread serves, in a loop of its own. */
+static bool apiTimerIsOffloaded(int fd) {
+    listForEach(&clients, it) {
+        const struct client *c = listEntry(it, struct client, node);
+        if (c->flags & CLIENT_OFFLOADED && c->conn->fd == fd) return true;
+    }
+    return false;
+}
+
+/* Tells whether the server itself uses the descriptor. O(clients) for one that no loop has yet. */
 static bool apiTimerIsServerDescriptor(int fd) {
-    return aeGetFileEvents(server_el, fd) != AE_NONE && !apiTimerWatchedFind(fd);
+    if (apiTimerWatchedFind(fd)) return false;
+    return aeGetFileEvents(server_el, fd) != AE_NONE || apiTimerIsOffloaded(fd);
 }
 
 static bool apiTimerWatch(struct watched *w, int mask) {

@@ -138,12 +138,17 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         both flushall
     }
 
-    test {a module cannot take the server's sockets (in 9.1.2 it can)} {
-        assert_equal 0 [r [at ours] one.sockets]
-        assert_equal PONG [r [at ours] ping]
-        set c [valkey_client [at ours]]
-        assert_equal PONG [$c ping]
-        $c close
+    foreach threads {4 1} {
+        test "a module cannot take the server's sockets (in 9.1.2 it can), io-threads $threads" {
+            r [at ours] config set io-threads $threads
+            r [at ours] config set io-threads-always-active [expr {$threads > 1 ? {yes} : {no}}]
+            wait_for_condition 50 100 {[s [at ours] io_threads_active] == ($threads > 1)} else { fail "threads" }
+            assert_equal 0 [r [at ours] one.sockets]
+            assert_equal PONG [r [at ours] ping]
+            set c [valkey_client [at ours]]
+            assert_equal PONG [$c ping]
+            $c close
+        }
     }
 
     test {jobs of an unloaded module are dropped (9.1.2 runs them)} {
