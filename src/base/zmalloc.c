@@ -375,12 +375,22 @@ void zmallocSetOomHandler(void (*fn)(size_t size)) {
 
 /* ---- Public API: accounting ---- */
 
-/* May be called twice. */
+/* Neighbours in the list come and go. */
+static bool zmallocThreadIsKnown(void) {
+    zmallocTakeThreadsLock();
+    bool known = listLinked(&self.node);
+    zmallocReleaseThreadsLock();
+    return known;
+}
+
+/* May be called twice; once it is in the list, others read `self`. The allocator is asked without the lock, as
+ * fork() takes its locks, too. */
 void zmallocThreadStart(void) {
+    if (zmallocThreadIsKnown()) return;
     zmallocCountersLocate(&self);
     self.slabs_freed = &slab_remote_bytes;
     zmallocTakeThreadsLock();
-    if (!listLinked(&self.node)) listAddTail(&threads, &self.node);
+    listAddTail(&threads, &self.node);
     zmallocReleaseThreadsLock();
 }
 
