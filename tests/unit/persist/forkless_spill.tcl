@@ -108,6 +108,33 @@ tags {external:skip needs:debug} {
         }
     }
 
+    start_server [list overrides $overrides] {
+        # Of one of them, the file would take them only from 256 KB on.
+        test {old values of many large keys, of which each has little, go to the file} {
+            set hashes 300
+            proc change_fields {from value} {
+                r eval {for k = ARGV[1], ARGV[1] + 4 do
+                    for f = 1, 2500 do redis.call('hset', 'hash:' .. k, 'field:' .. f, ARGV[2] .. f) end
+                end} 0 $from $value
+            }
+            for {set k 0} {$k < $hashes} {incr k 5} { change_fields $k [string repeat v 20] }
+            set before [digest]
+            r config set rdb-key-save-delay 20000000
+            r bgsave
+            set most 0
+            for {set k 0} {$k < $hashes} {incr k 5} {
+                change_fields $k changed
+                set most [expr {max($most, [s mem_snapshot_buffer])}]
+            }
+            r config set rdb-key-save-delay 0
+            wait_for_save
+            assert_equal ok [s rdb_last_bgsave_status]
+            assert_spilled 0 $most
+            r debug reload nosave
+            assert_equal $before [digest]
+        }
+    }
+
     foreach preamble {yes no} {
         start_server [list overrides [concat $overrides [list appendonly yes auto-aof-rewrite-percentage 0 aof-use-rdb-preamble $preamble]]] {
             test "BGREWRITEAOF while the thread is held up and everything changes, aof-use-rdb-preamble $preamble" {
