@@ -320,7 +320,11 @@ start_server {tags {client memory external:skip} overrides {loglevel notice}} {
     if {![string match jemalloc* [s mem_allocator]]} { return }
 
     # Bytes of used_memory for each of 200 connections that have run `args` and wait.
+    # The least of three times: now and then the server itself needs some memory meanwhile.
     proc bytes_per_idle_client {args} {
+        return [tcl::mathfunc::min {*}[lmap i {1 2 3} { bytes_per_idle_client_once {*}$args }]]
+    }
+    proc bytes_per_idle_client_once {args} {
         set before [s used_memory]
         for {set i 0} {$i < 200} {incr i} {
             set c [valkey_client]
