@@ -9,6 +9,7 @@ proc own_lines {level} {
     set lines {}
     foreach line [split [string trim [read_file [srv $level conf]]] \n] {
         if {[regexp {^(|save .*|dir .*|port .*|event-backend .*|user default .*|latency-tracking-info-percentiles .*)$} $line]} continue
+        if {[dict exists $::options(config) [lindex $line 0]]} continue ;# of ours only
         lappend lines [regsub {^sentinel myid [0-9a-f]{40}$} $line {sentinel myid ID}]
     }
     return $lines
