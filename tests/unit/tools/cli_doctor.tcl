@@ -2,7 +2,7 @@
 
 proc doctor {args} { run_tool valkey-cli {} {*}$args --doctor }
 
-start_server {overrides {save {} maxmemory 1gb}} {
+start_server {overrides {save {} maxmemory 1gb slowlog-log-slower-than -1}} {
     test "a server without problems: exit status 0" {
         r slowlog reset
         r latency reset
