@@ -383,8 +383,8 @@ static bool zmallocThreadIsKnown(void) {
     return known;
 }
 
-/* May be called twice; once it is in the list, others read `self`. The allocator is asked without the lock, as
- * fork() takes its locks, too. */
+/* May be called twice; once it is in the list, others read `self`. The allocator is asked without the lock,
+ * as fork() takes its locks, too. */
 void zmallocThreadStart(void) {
     if (zmallocThreadIsKnown()) return;
     zmallocCountersLocate(&self);
