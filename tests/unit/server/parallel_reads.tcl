@@ -561,7 +561,7 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
 }
 
 # Not with parallel-reads-always, where a thread runs the reads in front of a write.
-start_server [list overrides [dict remove $threads parallel-reads-always] tags {io-threads external:skip}] {
+start_server [list overrides [dict replace $threads parallel-reads-always no] tags {io-threads external:skip}] {
     r set a 1
 
     test {a pipeline with a write in it goes to the main thread as it came, and is answered at once} {
