@@ -73,7 +73,7 @@ bool hotkeysAreCounted(void) {
 
 /* Draws from the geometric distribution: each request is sampled with the same probability. */
 int64_t hotkeysNextGap(void) {
-    if (!window.keys.capacity) return NEVER;
+    if (!hotkeysAreCounted()) return NEVER;
     if (window.rate >= 1) return 0;
     double gap = log1p(-randomDouble()) / window.log_of_unsampled;
     return gap < (double)NEVER ? (int64_t)gap : NEVER;
@@ -92,7 +92,7 @@ static bool hotkeysSkipsCommand(const struct serverCommand *cmd) {
 static void hotkeysAfterCall(struct client *c) {
     const struct request *r = c->request;
     const struct serverCommand *cmd = r->cmd;
-    if (callOwner() != sampled || !window.keys.capacity || hotkeysSkipsCommand(cmd)) return;
+    if (callOwner() != sampled || !hotkeysAreCounted() || hotkeysSkipsCommand(cmd)) return;
     int pos = cmd->only_key.pos;
     if (pos > 0 && !(cmd->only_key.flags & KEY_NOT_KEY)) {
         bool hashed = r->key_hashes && r->key_count;
@@ -109,7 +109,7 @@ static void hotkeysAfterCall(struct client *c) {
 }
 
 bool hotkeysBeginSample(struct client *c) {
-    if (sampled || !c || c->flags & CLIENT_PRIMARY || !window.keys.capacity) return false;
+    if (sampled || !c || c->flags & CLIENT_PRIMARY || !hotkeysAreCounted()) return false;
     sampled = c;
     callHookIdle(hotkeysAfterCall, false);
     return true;
@@ -169,7 +169,7 @@ static void hotkeysFinish(void) {
 /* Closes the window when its time is over. One that could not be closed in time says nothing about a known
  * time, so it is dropped. */
 static void hotkeysTick(void) {
-    if (!window.keys.capacity) {
+    if (!hotkeysAreCounted()) {
         if (top_k) hotkeysOpenWindow();
         return;
     }
