@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -147,11 +148,18 @@ static void spillTestHasNoFile(void **state) {
     spillFileFree(file);
 }
 
+static _Atomic(bool) read_nothing;
+
 static void *spillTestReadNothing(void *arg) {
     char c;
     (void)arg;
     int error = 0;
-    return (void *)(intptr_t)(spillFileRead(file, 0, &c, 1, &error) ? -1 : error);
+    size_t n = spillFileRead(file, 0, &c, 1, &error);
+    read_nothing = true;
+    return (void *)(intptr_t)(n ? -1 : error);
+}
+static bool spillTestHasReadNothing(void) {
+    return read_nothing;
 }
 
 static void spillTestCancels(void **state) {
@@ -161,7 +169,9 @@ static void spillTestCancels(void **state) {
     file = spillFileCreate();
     assert_int_equal(pthread_create(&thread, NULL, spillTestReadNothing, NULL), 0);
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    assert_false(read_nothing);
     spillFileCancel(file);
+    spillTestWait(spillTestHasReadNothing);
     pthread_join(thread, &error);
     assert_int_equal((intptr_t)error, ECANCELED);
     spillFileFree(file);
