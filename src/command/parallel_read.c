@@ -102,11 +102,10 @@ static void parallelReadCount(struct parallelReader *pr, struct serverCommand *c
 /* ---- The main thread ---- */
 
 /* Whether nothing in the server has to see each request, or to order it among others, and no reply has to
- * wait (reply_gate.h). (maxmemory-clients: its rule of admission says so.) While a dataset is loaded or a
- * script runs for long, the main thread polls within the turn, and nothing is opened; neither when a module's
- * thread runs the script, and gives the lock to the main thread meanwhile. */
+ * wait (reply_gate.h). Rules of admission say so for maxmemory-clients, while a dataset is loaded, and while
+ * a script runs for long: its changes are half done, and the main thread may have turns in between, if a
+ * module's thread runs it. Windows of hot keys have no hook but for their samples. */
 static bool parallelReadsPossible(void) {
-    if (db_loading || call_running) return false;
     bool safe = !replyGateIsActive() || replyGateIsOpen();
     if (!safe) return false;
     return admission_reads_possible && !call_points && !hotkeysAreCounted();
@@ -118,7 +117,9 @@ void parallelReadsOpen(void) {
     bool now = wanted && parallelReadsPossible();
     if (now != atomic_load_explicit(&allowed, memory_order_relaxed))
         atomic_store_explicit(&allowed, now, memory_order_relaxed);
-    if (now) readPhaseOpen();
+    if (!now) return;
+    debugAssert(!db_loading && !call_running); /* nothing is half done */
+    readPhaseOpen();
 }
 
 bool parallelReadsClose(void) {
@@ -187,7 +188,7 @@ void parallelReadsReview(void) {
     struct parallelLoad load = {parallelReadGrowth(now.reads, before.reads),
                                 parallelReadGrowth(now.wait_us, before.wait_us)};
     before = now;
-    if (load.reads) evictAfterReads();
+    if (load.reads) evictNow();
     worth_it = parallelPolicyReview(&policy, load);
 }
 

@@ -321,10 +321,6 @@ bool evictNow(void) {
     return !out_of_memory;
 }
 
-void evictAfterReads(void) {
-    evictRun();
-}
-
 void evictOnLimitChange(void (*fn)(void)) {
     serverAssert(!limit_changed);
     limit_changed = fn;

@@ -15,11 +15,10 @@
 size_t evictLimit(void);
 
 extern const char err_oom[]; /* OOM command not allowed when used memory > 'maxmemory'. */
-/* Frees what is over the limit, for a limited time; called before each command while there is a limit.
- * Returns false when nothing (more) can be evicted and too much memory is still in use. */
+/* Frees what is over the limit, for a limited time; called before each command while there is a limit, and
+ * also between commands when some ran without it (reads in I/O threads). Returns false when nothing (more)
+ * can be evicted and too much memory is still in use. */
 bool evictNow(void);
-/* Does the same after commands that ran without evictNow (reads in I/O threads); called between commands. */
-void evictAfterReads(void);
 void evictOnLimitChange(void (*fn)(void)); /* also called at evictStart */
 /* Whether more memory than `maxmemory` was in use, with nothing (more) to evict, when the running command
  * started. Scripts and transactions decide by this whether they may enlarge the data. */

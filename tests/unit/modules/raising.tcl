@@ -1,4 +1,5 @@
-# Reads in I/O threads (parallel-reads) beside a module's thread that changes data under the lock (tests/modules/raising.c).
+# Reads in I/O threads (parallel-reads) beside a module's thread that changes data under the lock (tests/modules/raising.c), or that runs
+# scripts (tests/modules/engine.c).
 
 source -encoding utf-8 $::support/module.tcl
 
@@ -23,5 +24,33 @@ with_modules {raising} {kinds ours tags {io-threads}
         }
         assert_morethan [expr {[s parallel_reads_processed] - $before}] 100
         $c close
+    }
+}
+
+with_modules {engine} {kinds ours tags {io-threads}
+    overrides {io-threads 3 io-threads-always-active yes parallel-reads yes parallel-reads-always yes save {} busy-reply-threshold 10}} {
+    test {no read sees half of a script that a module's thread runs, while others are served} {
+        lassign [list [valkey_deferring_client] [valkey_deferring_client]] reader caller
+        wait_for_condition 50 100 {[regexp -all { io-thread=[12] } [r client list]] == 3} else { fail "not offloaded" }
+        r mset x 0 y 0
+        set busy 0
+        for {set round 1} {$round <= 10} {incr round} {
+            $caller engine.thread eval "#!toy\ncall - set x $round\nspin 60\ncall - set y $round" 0
+            for {set x 0} {$x < $round} {} {
+                $reader mget x y
+                if {[catch { $reader read } values]} {
+                    assert_match "BUSY*" $values
+                    incr busy
+                    continue
+                }
+                lassign $values x y
+                assert_equal $x $y "a script was seen half way"
+            }
+            assert_equal OK [$caller read]
+        }
+        assert_morethan $busy 9
+        assert_morethan [s parallel_reads_processed] 0
+        $reader close
+        $caller close
     }
 }
