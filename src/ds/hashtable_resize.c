@@ -663,7 +663,7 @@ bool hashtableShrinkIfNeeded(hashtable *ht) {
 
 /* Shrinks a table that lost most of its entries while it could not shrink. */
 void hashtableHurryShrink(hashtable *ht) {
-    if (likely(!htIsSparse(ht)) || !reads_shrink || read_context.reads) return;
+    if (likely(!htIsSparse(ht)) || !reads_shrink || readRefuses()) return;
     for (unsigned i = 0; i < HURRY_SEGMENTS && htIsSparse(ht); i++)
         if (!hashtableShrinkIfNeeded(ht)) return;
 }

@@ -154,7 +154,7 @@ proc assert_refcount {count key} { assert_equal $count [r object refcount $key] 
 
 # Waits end early when their condition becomes true, so long limits cost only failures; a busy machine needs longer
 # ones than the numbers in the tests.
-set patience 3
+set patience [expr {[info exists ::env(PATIENCE)] ? $::env(PATIENCE) : 3}]
 
 # wait_for_condition tries delay_ms expression else script
 proc wait_for_condition {tries delay_ms expression else script} {
