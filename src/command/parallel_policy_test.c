@@ -15,6 +15,13 @@ static int parallelPolicyTestRun(struct parallelPolicy *p, struct parallelLoad l
     return on;
 }
 
+/* Reviews until threads may read, or may not. Returns how many it took. */
+static int parallelPolicyTestUntil(struct parallelPolicy *p, struct parallelLoad load, bool may) {
+    int reviews = 1;
+    for (; parallelPolicyReview(p, load) != may; reviews++) assert_true(reviews < 10000);
+    return reviews;
+}
+
 static void readsAloneGoOn(void **state) {
     (void)state;
     struct parallelPolicy p = {0};
@@ -54,10 +61,8 @@ static void dearReadsRestLongerEachTime(void **state) {
     struct parallelPolicy p = {0};
     int on = 0, rests[8];
     for (int i = 0; i < 8; i++) {
-        rests[i] = 1;
-        while (parallelPolicyReview(&p, dear)) on++;
-        while (!parallelPolicyReview(&p, (struct parallelLoad){0, 0})) rests[i]++;
-        on++;
+        on += parallelPolicyTestUntil(&p, dear, false);
+        rests[i] = parallelPolicyTestUntil(&p, (struct parallelLoad){0, 0}, true);
     }
     assert_int_equal(rests[0], PARALLEL_POLICY_REST);
     assert_int_equal(rests[1], 2 * PARALLEL_POLICY_REST);
@@ -70,15 +75,12 @@ static void goodTimesForgetTheRests(void **state) {
     const struct parallelLoad dear = {1000, 50000}, good = {100000, 100};
     struct parallelPolicy p = {0};
     for (int i = 0; i < 5; i++) {
-        while (parallelPolicyReview(&p, dear)) {
-        }
-        while (!parallelPolicyReview(&p, good)) {
-        }
+        parallelPolicyTestUntil(&p, dear, false);
+        parallelPolicyTestUntil(&p, good, true);
     }
     assert_true(p.last_rest > PARALLEL_POLICY_REST);
     assert_int_equal(parallelPolicyTestRun(&p, good, 2000), 2000);
-    while (parallelPolicyReview(&p, dear)) {
-    }
+    parallelPolicyTestUntil(&p, dear, false);
     assert_int_equal(p.last_rest, PARALLEL_POLICY_REST);
 }
 
