@@ -61,8 +61,9 @@ def parse(data, at):
 class Connection:
     """A connection whose replies come in the order of what expects them."""
 
-    def __init__(self, path, poller=None):
-        """poller: an epoll that is told of it."""
+    def __init__(self, path, poller=None, host=0):
+        """poller: an epoll that is told of it. host: the number of the host that it leads to."""
+        self.host_bit = 1 << host
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.setblocking(False)
         self.unsent, self.data, self.expected, self.closed = b"", bytearray(), [], False
@@ -80,18 +81,18 @@ class Connection:
         self.expected.append(then)
 
     def flush(self):
-        """Returns whether anything was sent."""
+        """Returns the bit of the host if anything was sent, else 0."""
         if not self.unsent or self.closed:
-            return False
+            return 0
         try:
             n = self.sock.send(self.unsent)
         except BlockingIOError:
-            return False
+            return 0
         except OSError:
             self.closed = True
-            return False
+            return 0
         self.unsent = self.unsent[n:]
-        return True
+        return self.host_bit
 
     def receive(self):
         while not self.closed:

@@ -9,7 +9,10 @@ A schedule is `calm` or not. In a calm one the next fault comes when the cluster
 not be lost: with min-replicas-sync what was acknowledged or read, without it what all nodes of the shard had when the
 cluster was whole. With two replicas and min-replicas-sync some schedules are `still` instead: hosts stand still and the
 network is cut, several at a time, but no server loses anything that it has. Nothing that is kept may be lost then,
-either. A server that has lost what it told (a loss of power without `always`, a kill without a file) starts again when
+either, nor in a `split` schedule: there a primary and one of its replicas are cut off together, or only the other replica
+and the other shards do not hear it, or it hangs, for about as long as an election takes. Clients reach it all the time.
+(Without the fence of cluster_engine_fence.c such a schedule loses acknowledged values as a rule.) It may be calm, too.
+A server that has lost what it told (a loss of power without `always`, a kill without a file) starts again when
 it has been replaced: what it would do alone is the subject of the other schedules of this folder.
 
 What is checked in all schedules:
@@ -19,7 +22,7 @@ What is checked in all schedules:
 """
 import random
 
-from clients import Connection, ErrorReply, Failure
+from clients import ErrorReply, Failure
 from group import Group, info_fields
 from network import SECOND
 from simulated import NEVER
@@ -85,16 +88,17 @@ class ClusterSchedule(Group):
         if more.random() < 0.2:
             self.arguments += ["--io-threads", "2", "--io-threads-always-active", "yes"]
         self.bad_disks = self.aof and self.policy == "always" and more.random() < 0.3
-        self.still = self.moves = False
+        self.still = self.moves = self.split = False
         if self.replicas > 1:
-            self.draw_replicas()
+            self.draw_replicas(more)
         self.writers = [Writer(i) for i in range(rng.randint(2, 4))]
-        self.values_left = rng.choice((60, 150, 300))
-        self.disturbances = rng.randint(1, 4 if self.calm else 8)
+        self.values_left = rng.choice((60, 150, 300)) // (5 if self.split else 1)
+        self.disturbances = rng.randint(1, 3 if self.split else 4 if self.calm else 8)
         self.active = 0         # faults that have not ended
         self.primary_of = list(self.servers[:SHARDS])  # as the driver believes: where writers go first
         self.owners = {}        # (slot range's first slot, epoch): the node that was its owner then
         self.number, self.poll_due, self.whole, self.since = 0, 0, False, None
+        self.busy_shard = None  # to which writers send most
         self.reigns = set()     # (node, epoch) that were owners
         self.settled = 0        # when the consequences of the last fault must be visible
         self.started = self.ending = False
@@ -105,14 +109,16 @@ class ClusterSchedule(Group):
             server.host.disk.drops = self.bad_disks
             server.id = b"%040x" % rng.getrandbits(160)
 
-    def draw_replicas(self):
+    def draw_replicas(self, more):
         """Several replicas: they may move to shards without one, which the promise of min-replicas-sync leaves out."""
         rng = self.rng
         self.still = self.sync and rng.random() < 0.4
         self.moves = not self.still and rng.random() < 0.15
-        self.calm = self.calm and not self.still and not self.moves
+        self.split = self.sync and not self.moves and more.random() < 0.7
+        self.still |= self.split
+        self.calm = self.calm and (self.split or not self.still and not self.moves)
         self.arguments += ["--cluster-allow-replica-migration", "yes" if self.moves else "no"]
-        if self.sync and rng.random() < 0.2:
+        if self.sync and not self.split and rng.random() < 0.2:
             self.arguments += ["--min-replicas-sync", str(self.replicas)]
 
     # ---- The beginning ----
@@ -171,6 +177,7 @@ class ClusterSchedule(Group):
     def play(self):
         if self.poll_due <= self.now:
             self.poll()
+        self.check_agreement()
         if not self.started:
             return
         for writer in self.writers:
@@ -181,8 +188,13 @@ class ClusterSchedule(Group):
         if not self.ending and self.values_left <= 0 and not self.active and not self.disturbances:
             self.ending, self.since, self.whole = True, self.now, False
             self.note("nothing is disturbed any more")
-        if self.ending and self.now - self.since > (FINAL_S + self.timeout_ms // 50) * SECOND:
-            raise Failure("after %d s the nodes do not agree: %s" % ((self.now - self.since) // SECOND, self.why_not_whole))
+
+    def check_agreement(self):
+        """They agree in time when the last fault has ended: in the end, and before a calm schedule goes on."""
+        since = self.since if self.ending else self.settled
+        waits = self.ending or not self.whole and not self.active
+        if waits and self.now - since > (FINAL_S + self.timeout_ms // 50) * SECOND:
+            raise Failure("after %d s the nodes do not agree: %s" % ((self.now - since) // SECOND, self.why_not_whole))
 
     def dues(self):
         writers = [w.waits[2] if w.waits else w.due for w in self.writers] if self.started else []
@@ -343,6 +355,8 @@ class ClusterSchedule(Group):
             writer.due = NEVER
             return
         writer.shard = self.rng.randrange(SHARDS)
+        if self.busy_shard is not None and self.rng.random() < 0.7:
+            writer.shard = self.busy_shard
         kind = self.rng.choice(("push", "push", "push", "transaction", "script", "read"))
         if kind == "read":
             self.send(writer, None, kind)
@@ -359,7 +373,7 @@ class ClusterSchedule(Group):
         server = self.primary_of[writer.shard]
         if server not in writer.connections:
             try:
-                writer.connections[server] = Connection(server.host.socket_path, self.poller)
+                writer.connections[server] = self.connection_to(server)
             except OSError:
                 self.guess(writer.shard)
                 return
@@ -426,6 +440,8 @@ class ClusterSchedule(Group):
             what = rng.choice(("hang", "hang", "hang", "cut", "cut", "wire", "clock", "reset", "manual"))
         if self.replicas > 1 and rng.random() < 0.4:
             what = "part"
+        if self.split and (self.busy_shard is None or rng.random() < 0.6):
+            what = "split"
         self.settled = self.now + SECOND
         getattr(self, "disturb_" + what)(server)
 
@@ -498,6 +514,31 @@ class ClusterSchedule(Group):
         pairs = {(i, o) for i in inside for o in outside if ways & 1} | {(o, i) for i in inside for o in outside if ways & 2}
         us = self.some_time()
         self.cut(pairs, us)
+        self.begin_fault(us)
+
+    def disturb_split(self, server):
+        """One replica and the other shards do not hear a primary for about as long as an election takes, while the other
+        replica acknowledges what it writes: the first one may not take over before it has that."""
+        rng = self.rng
+        us = self.timeout_ms * 1000 + rng.randrange(SECOND // 2, 3 * SECOND + 2000 * self.timeout_ms)
+        self.busy_shard = rng.randrange(SHARDS)
+        members = [s for s in self.servers if s.host.index % SHARDS == self.busy_shard]
+        primary = max(members, key=lambda s: int(s.view["own"][6]) if s.view and len(s.view["own"]) > 8 else -1)
+        helper, other = rng.sample([s for s in members if s is not primary], 2)
+        self.primary_of[self.busy_shard] = primary
+        what = rng.choice(("apart", "apart", "apart", "mute", "hang"))  # the helper is cut off as well; is not; the primary hangs
+        if rng.random() < 0.4:
+            own, far = helper.host.index, rng.choice((primary, other)).host.index
+            self.slow({(own, far), (far, own)}, rng.randrange(50000, SECOND // 2), us)
+        if what == "hang":
+            self.freeze(primary, us)
+        else:
+            inside = [s.host.index for s in ([primary, helper] if what == "apart" else [primary])]
+            outside = [s.host.index for s in self.servers if s not in (primary, helper)]
+            pairs = {(i, o) for i in inside for o in outside}
+            if rng.random() < 0.7:
+                pairs |= {(o, i) for i, o in pairs}
+            self.cut(pairs, us)
         self.begin_fault(us)
 
     def disturb_wire(self, server):

@@ -117,10 +117,11 @@ class Group:
             self.timers.remove(timer)
             timer[1]()
         self.play()
-        sent, due = self.network.step(self.now)
+        touched, due = self.network.step(self.now)
         for connection in self.connections():
-            sent |= connection.flush()
-        self.memory.driver_sent = int(sent)
+            if connection.unsent:
+                touched |= connection.flush()
+        self.memory.driver_touched = touched
         dues = [due] + [when for when, _ in self.timers] + self.dues()
         if any(s.up and not s.ready for s in self.servers):
             dues.append(self.now + 5000)
@@ -134,7 +135,7 @@ class Group:
 
     def receive_all(self):
         readable = {fd for fd, _ in self.poller.poll(0)}
-        for connection in self.connections():
+        for connection in self.connections() if readable else ():
             if connection.sock.fileno() in readable:
                 connection.receive()
         for server in self.servers:
@@ -170,11 +171,14 @@ class Group:
         if power:
             server.host.lose_power(self.rng)
 
+    def connection_to(self, server):
+        return Connection(server.host.socket_path, self.poller, server.host.index)
+
     def connect(self, server):
         """Makes the administrator's connection."""
         if not server.admin:
             try:
-                server.admin = Connection(server.host.socket_path, self.poller)
+                server.admin = self.connection_to(server)
             except OSError:
                 return
         if not server.asking:
@@ -202,7 +206,17 @@ class Group:
 
     def heal(self, pairs):
         self.note("the network is whole again: %s" % sorted(pairs))
-        self.network.cut -= pairs
+        self.network.heal(pairs, self.now)
+
+    def slow(self, pairs, delay_us, us):
+        self.note("the network is slow, %d us: %s" % (delay_us, sorted(pairs)))
+        self.network.delays.update(dict.fromkeys(pairs, delay_us))
+        self.after(us, lambda: self.heal_slow(pairs))
+
+    def heal_slow(self, pairs):
+        self.note("the network is fast again: %s" % sorted(pairs))
+        for pair in pairs:
+            self.network.delays.pop(pair, None)
 
     def freeze(self, server, us):
         self.note("host %d stands still" % server.host.index)

@@ -1,4 +1,5 @@
 """The network between simulated hosts: connections that are slow, cut in one or both directions, or reset."""
+import heapq
 import os
 import select
 import socket
@@ -13,20 +14,25 @@ class Link:
     """A connection from one host to another. Way 0 is from the one that connected."""
 
     def __init__(self, number, source, target, path, sock, rng, slow_us):
+        self.ways = (source.index, target.index), (target.index, source.index)
         self.number, self.hosts, self.path, self.socks = number, (source, target), path, [sock, None]
         self.queues, self.bytes, self.last = ([], []), [0, 0], [0, 0]
         self.open = [True, True]  # nothing more comes on this way: False
         self.latency = rng.randint(20, slow_us)
         self.dead = False
+        self.planned = [False, False]  # something will look at the queue of this way
 
 
 class Network:
     """Each host has `services`: ports and the paths of the sockets on which its server accepts what comes for them."""
 
     def __init__(self, hosts, rng):
-        self.rng, self.links, self.listeners, self.count = rng, [], [], 0
+        self.rng, self.links, self.listeners, self.count = rng, {}, [], 0
         self.poller, self.waiting = select.epoll(), {}  # by descriptor: (link, way)
+        self.plans, self.held = [], []  # when to look at which queue, sorted; queues that are cut
+        self.touched = 0  # a bit for each host at whose end something was sent, closed or made free
         self.cut = set()  # (from, to): what is sent stays where it is
+        self.delays = {}  # (from, to): us by which what is sent comes later
         self.slow_us = rng.choice((100, 3000, 200000))
         for host in hosts:
             for other in hosts:
@@ -41,14 +47,21 @@ class Network:
     def close(self):
         for *_, listener in self.listeners:
             listener.close()
-        for link in self.links:
+        for link in list(self.links.values()):
             self.drop(link)
         self.poller.close()
 
+    def touch(self, host):
+        self.touched |= 1 << host.index
+
     def drop(self, link):
+        if link.dead:
+            return
         link.dead = True
+        del self.links[link.number]
         for way, sock in enumerate(link.socks):
             if sock:
+                self.touch(link.hosts[way])
                 self.ignore(link, way)
                 sock.close()
 
@@ -61,32 +74,43 @@ class Network:
             self.poller.unregister(link.socks[way])
 
     def enqueue(self, link, way, what, now):
-        due = max(link.last[way], now + link.latency + self.rng.randrange(1 + link.latency // 2))
+        due = max(link.last[way], now + self.delays.get(link.ways[way], 0) + link.latency + self.rng.randrange(1 + link.latency // 2))
         link.last[way] = due
         link.queues[way].append((due, what))
         link.bytes[way] += len(what or b"")
+        if not link.planned[way]:
+            self.plan(link, way, due)
+
+    def plan(self, link, way, when):
+        link.planned[way] = True
+        heapq.heappush(self.plans, (when, link.number, way, link))
 
     def step(self, now):
-        """Takes and delivers what is due. Returns whether anything was delivered, and when something is due next."""
+        """Takes and delivers what is due. Returns a bit for each host whose connections have changed since the last time,
+        and when something is due next."""
         ready = {fd for fd, _ in self.poller.poll(0)}
         if not ready <= self.waiting.keys():
             ready |= self.accept_all()
         taken = [self.waiting[fd] for fd in ready if fd in self.waiting]
         for link, way in sorted(taken, key=lambda x: (x[0].number, x[1])):
             self.take(link, way, now)
-        sent, due = False, NEVER
-        for link in self.links:
-            if not link.queues[0] and not link.queues[1]:
+        while self.plans and self.plans[0][0] <= now:
+            _, _, way, link = heapq.heappop(self.plans)
+            if link.ways[way] in self.cut:
+                self.held.append((link, way))
                 continue
-            for way in (0, 1):
-                if link.queues[way] and not link.dead:
-                    sent |= self.deliver(link, way, now)
-            for way in (0, 1):
-                blocked = (link.hosts[way].index, link.hosts[1 - way].index) in self.cut
-                if link.queues[way] and not link.dead and not blocked:
-                    due = min(due, max(link.queues[way][0][0], now + 1000))
-        self.links = [link for link in self.links if not link.dead]
-        return sent, due
+            link.planned[way] = False
+            self.deliver(link, way, now)
+            if link.queues[way] and not link.dead:
+                self.plan(link, way, max(link.queues[way][0][0], now + 1000))
+        touched, self.touched = self.touched, 0
+        return touched, self.plans[0][0] if self.plans else NEVER
+
+    def heal(self, pairs, now):
+        self.cut -= pairs
+        held, self.held = self.held, []
+        for link, way in held:
+            self.plan(link, way, now)
 
     def accept_all(self):
         """Returns the descriptors of what has connected."""
@@ -100,7 +124,7 @@ class Network:
                 sock.setblocking(False)
                 self.count += 1
                 link = Link(self.count, source, target, path, sock, self.rng, self.slow_us)
-                self.links.append(link)
+                self.links[link.number] = link
                 self.watch(link, 0)
                 accepted.add(sock.fileno())
         return accepted
@@ -114,6 +138,8 @@ class Network:
                 return
             except OSError:
                 data = b""
+            if len(data) == RECEIVED:
+                self.touch(link.hosts[way])  # there may be room again for what it waits to send
             if not data:
                 link.open[way] = False
                 self.ignore(link, way)
@@ -125,28 +151,25 @@ class Network:
 
     def deliver(self, link, way, now):
         """An empty item (None) is the end of the connection."""
-        queue, sent = link.queues[way], False
-        if (link.hosts[way].index, link.hosts[1 - way].index) in self.cut:
-            return False
-        while queue and queue[0][0] <= now:
+        queue = link.queues[way]
+        while queue and queue[0][0] <= now and not link.dead:
             _, data = queue[0]
             if data is None or (not link.socks[1] and not self.connect(link)):
                 self.drop(link)
-                return True
+                return
             try:
                 n = link.socks[1 - way].send(data)
             except BlockingIOError:
                 break
             except OSError:
                 self.drop(link)
-                return True
-            sent = True
+                return
+            self.touch(link.hosts[1 - way])
             link.bytes[way] -= n
             queue[0] = (now, data[n:])
             if n < len(data):
                 break
             queue.pop(0)
-        return sent
 
     def connect(self, link):
         sock = socket.socket(socket.AF_UNIX)
@@ -161,13 +184,13 @@ class Network:
         return True
 
     def reset(self):
-        for link in self.links:
+        for link in list(self.links.values()):
             self.drop(link)
 
     def lose_power(self, host, now):
         """The other end learns of it late, or never."""
-        for link in self.links:
-            if host in link.hosts and not link.dead:
+        for link in list(self.links.values()):
+            if host in link.hosts:
                 mine = link.hosts.index(host)
                 self.take(link, mine, now)
                 if self.rng.random() < 0.5:  # what was on its way is lost
@@ -181,6 +204,6 @@ class Network:
 
     def back(self, host):
         """A host that has started again resets the connections that it does not know."""
-        for link in self.links:
+        for link in list(self.links.values()):
             if host in link.hosts and not link.open[link.hosts.index(host)]:
                 self.drop(link)

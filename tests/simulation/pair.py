@@ -14,7 +14,7 @@ What is checked:
 
 A promise holds as long as the replica that gave it lives: what it held in memory only, it may lose.
 """
-from clients import Client, Connection, ErrorReply, Failure, Unit
+from clients import Client, ErrorReply, Failure, Unit
 from group import Group, info_fields, same_reply
 from network import SECOND
 from simulated import NEVER
@@ -186,7 +186,7 @@ class PairSchedule(Group):
         c.connection, c.due, c.unsure = None, self.later(self.pace_us), False
         c.learning += 1
         try:
-            c.connection = Connection(self.primary.host.socket_path, self.poller)
+            c.connection = self.connection_to(self.primary)
         except OSError:
             c.unsure = True
             return
