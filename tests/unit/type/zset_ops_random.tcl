@@ -54,6 +54,8 @@ proc assert_same_result {words} {
     if {![string match *store* $words]} { return }
     set all {zrange d 0 -1 withscores}
     assert_equal [ops_reply valkey $all] [ops_reply ours $all] $words
+    set members [r [at ours] zrange d 0 -1]
+    if {[llength $members]} { assert {{} ni [r [at ours] zmscore d {*}$members]} }
 }
 
 # Larger sets are looked up in another way: most of them are above 1,024 members.
