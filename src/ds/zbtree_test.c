@@ -673,7 +673,6 @@ static void testBuild(void **state) {
     }
 }
 
-/* Ranges of all sizes go, from few elements to nearly all, with a map and without. */
 /* The first score has a rest, and the tree takes every form on its way. */
 static void testRestsWhileGrowing(void **state) {
     (void)state;
@@ -690,6 +689,42 @@ static void testRestsWhileGrowing(void **state) {
     zbtFree(t);
 }
 
+/* A new leaf at either end begins with a score that its neighbour, of tenths, could not have. */
+static void testScaleOfNewLeaf(void **state) {
+    (void)state;
+    for (unsigned n = 1; n < 400; n++) {
+        zbtree *t = zbtCreate(0);
+        for (unsigned i = 0; i < n; i++) t = zbtAppend(t, zscoreOf(i / 10.0), memberOf[i]);
+        t = zbtAppend(t, zscoreOf(n + 0.25), memberOf[n]);
+        t = zbtPrepend(t, zscoreOf(-0.25), memberOf[n + 1], hashOf[n + 1]);
+        assert_true(zbtValue(zbtFind(t, memberOf[n], hashOf[n])) == n + 0.25);
+        assert_true(zbtValue(zbtFind(t, memberOf[n + 1], hashOf[n + 1])) == -0.25);
+        zbtFree(t);
+    }
+}
+
+/* Bounds that are no integers of 64 bits, of ranges of whole scores and of tenths. */
+static void testFarBounds(void **state) {
+    (void)state;
+    static const double far[] = {1e16, 1e19, 1e30};
+    for (unsigned i = 0; i < 6; i++) {
+        zbtree *t = zbtCreate(0);
+        for (unsigned id = 0; id < 100; id++)
+            t = zbtAppend(t, zscoreOf(i < 3 ? id : id / 10.0), memberOf[id]);
+        double x = far[i % 3];
+        const struct zscoreRange all = {.min = -x, .max = x}, above = {.min = x, .max = INFINITY},
+                                 below = {.min = -INFINITY, .max = -x};
+        struct zbtPos p;
+        uint64_t rank;
+        assert_false(zbtSeekScore(t, &above, false, &p, &rank));
+        assert_false(zbtSeekScore(t, &below, true, &p, &rank));
+        assert_true(zbtSeekScore(t, &all, false, &p, &rank) && rank == 0);
+        assert_true(zbtSeekScore(t, &all, true, &p, &rank) && rank == 99);
+        zbtFree(t);
+    }
+}
+
+/* Ranges of all sizes go, from few elements to nearly all, with a map and without. */
 static void testEraseRanges(void **state) {
     (void)state;
     for (unsigned i = 0; i < 40 * SCORE_KINDS; i++) {
@@ -1142,6 +1177,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testInstructions),
         cmocka_unit_test(testUpperHalves),
         cmocka_unit_test(testRestsWhileGrowing),
+        cmocka_unit_test(testScaleOfNewLeaf),
+        cmocka_unit_test(testFarBounds),
         cmocka_unit_test(testPolicy),
         cmocka_unit_test(zbtreeTestBytes),
         cmocka_unit_test(zbtreeTestQueue),
