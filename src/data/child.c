@@ -382,12 +382,14 @@ static void childFinishThread(void) {
     childCallDone(worker.code, worker.code && atomic_load(&worker.cancelled) ? SIGUSR1 : 0);
 }
 
-/* The thread may need what the main thread would give it in its next turns. */
+/* The thread may need what the main thread would give it in its next turns. Clients' requests, which are
+ * ready all the time, do not end the waiting. */
 static void childWaitThread(void) {
     while (!atomic_load(&worker.ended)) {
         if (child_feed && !atomic_load(&worker.cancelled)) child_feed();
-        if (!atomic_load(&worker.ended)) aeWaitForEvent(server_el, THREAD_WAIT_MS);
+        if (!atomic_load(&worker.ended)) aeTakeWakeup(server_el, THREAD_WAIT_MS);
     }
+    aeWakeup(server_el);
     childFinishThread();
 }
 

@@ -601,3 +601,7 @@ void aeWaitForEvent(struct aeEventLoop *el, int64_t timeout_ms) {
     else
         aeWait(el->epfd, AE_READABLE, timeout_ms);
 }
+
+void aeTakeWakeup(struct aeEventLoop *el, int64_t timeout_ms) {
+    if (aeWait(el->wakefd, AE_READABLE, timeout_ms) > 0) aeDrainWakeup(el);
+}

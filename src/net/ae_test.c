@@ -608,6 +608,26 @@ static void testWaitForEvent(void **state) {
     closePair(fds);
 }
 
+static void testTakeWakeup(void **state) {
+    (void)state;
+    int fds[2];
+    makePair(fds);
+    aeCreateFileEvent(el, fds[0], AE_READABLE, noteMask, NULL);
+    makeReadable(fds);
+    aeWakeup(el);
+    int64_t start_us = monotonicUs();
+    aeTakeWakeup(el, 10000);
+    assert_true(monotonicUs() - start_us < 5000000);
+    start_us = monotonicUs();
+    aeTakeWakeup(el, 20); /* that wake-up is taken, and the file does not count */
+    assert_in_range(monotonicUs() - start_us, 19000, 5000000);
+    aeWakeup(el);
+    aeProcessEvents(el, AE_FILE_EVENTS | AE_DONT_WAIT);
+    assert_string_equal(trace, "r");
+    aeDeleteFileEvent(el, fds[0], AE_READABLE);
+    closePair(fds);
+}
+
 /* ---- Priority ---- */
 
 static void noteAndRead(struct aeEventLoop *loop, int fd, void *data, int mask) {
@@ -700,6 +720,7 @@ int main(void) {
         TEST(testSizes),
         TEST(testWait),
         TEST(testWaitForEvent),
+        TEST(testTakeWakeup),
     };
     RUN_WITH_EACH_BACKEND(tests);
 }
