@@ -61,9 +61,8 @@ def parse(data, at):
 class Connection:
     """A connection whose replies come in the order of what expects them."""
 
-    def __init__(self, path, poller=None, host=0):
-        """poller: an epoll that is told of it. host: the number of the host that it leads to."""
-        self.host_bit = 1 << host
+    def __init__(self, path, poller=None):
+        """poller: an epoll that is told of it."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.setblocking(False)
         self.unsent, self.data, self.expected, self.closed = b"", bytearray(), [], False
@@ -81,18 +80,18 @@ class Connection:
         self.expected.append(then)
 
     def flush(self):
-        """Returns the bit of the host if anything was sent, else 0."""
+        """Returns whether anything was sent."""
         if not self.unsent or self.closed:
-            return 0
+            return False
         try:
             n = self.sock.send(self.unsent)
         except BlockingIOError:
-            return 0
+            return False
         except OSError:
             self.closed = True
-            return 0
+            return False
         self.unsent = self.unsent[n:]
-        return self.host_bit
+        return True
 
     def receive(self):
         while not self.closed:

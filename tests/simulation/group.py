@@ -117,11 +117,10 @@ class Group:
             self.timers.remove(timer)
             timer[1]()
         self.play()
-        touched, due = self.network.step(self.now)
+        sent, due = self.network.step(self.now)
         for connection in self.connections():
-            if connection.unsent:
-                touched |= connection.flush()
-        self.memory.driver_touched = touched
+            sent |= connection.flush()
+        self.memory.driver_sent = int(sent)
         dues = [due] + [when for when, _ in self.timers] + self.dues()
         if any(s.up and not s.ready for s in self.servers):
             dues.append(self.now + 5000)
@@ -172,7 +171,7 @@ class Group:
             server.host.lose_power(self.rng)
 
     def connection_to(self, server):
-        return Connection(server.host.socket_path, self.poller, server.host.index)
+        return Connection(server.host.socket_path, self.poller)
 
     def connect(self, server):
         """Makes the administrator's connection."""

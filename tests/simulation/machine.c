@@ -158,36 +158,23 @@ static void giveTurn(int slot) {
     machineCall(SYS_futex, (long)turn, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
-/* Something has happened that may make a descriptor of this host ready, or one of the driver's. */
-static void noteActivity(void) {
-    m->activity++;
-    m->host_activity[m->slots[main_slot].host]++;
-}
-
-/* The same for the hosts to which the driver has sent, or whose connections it has closed. */
-static void noteDriverActivity(void) {
-    m->activity += m->driver_touched != 0;
-    for (int i = 0; i < HOSTS; i++) m->host_activity[i] += m->driver_touched >> i & 1;
-    m->driver_touched = 0;
-    m->driver_seen = m->activity;
-}
-
 /* The driver plays its step. It never answers after REASON_KILL and REASON_STUCK, but kills us. */
 static void callDriver(uint64_t reason) {
     char byte = 0;
     m->reason = reason;
     m->caller = (uint64_t)me;
+    m->driver_sent = 0;
     if (RAW3(SYS_write, CONTROL_FD, &byte, 1) != 1 || RAW3(SYS_read, CONTROL_FD, &byte, 1) != 1)
         machineDie("the driver has gone\n");
-    noteDriverActivity();
+    if (m->driver_sent) m->activity++;
+    m->driver_seen = m->activity;
 }
 
 static bool slotCanRun(const struct slot *s) {
     if (m->frozen >> s->host & 1) return false;
     switch (s->state) {
     case SLOT_READY: return true;
-    case SLOT_POLLING:
-        return s->seen != m->host_activity[s->host] || s->deadline <= m->now_us || s->signal;
+    case SLOT_POLLING: return s->seen != m->activity || s->deadline <= m->now_us || s->signal;
     case SLOT_SLEEPING:
     case SLOT_COND: return s->deadline <= m->now_us || s->signal;
     default: return s->signal && s->state != SLOT_EXITED && s->state != SLOT_FREE;
@@ -225,7 +212,9 @@ static int pickSlot(void) {
  * the driver's, and NOBODY. */
 EXPORT int machineHandOver(struct machine *memory) {
     m = memory;
-    noteDriverActivity();
+    if (m->driver_sent) m->activity++;
+    m->driver_sent = 0;
+    m->driver_seen = m->activity;
     int next = pickNext();
     if (next >= 0) giveTurn(next);
     m = NULL;
@@ -263,7 +252,7 @@ static bool turnBlock(enum slotState state, uint64_t address, uint64_t deadline)
     s->state = state;
     s->address = address;
     s->deadline = deadline;
-    s->seen = m->host_activity[s->host];
+    s->seen = m->activity;
     do turnPass();
     while (s->state == SLOT_MUTEX || s->state == SLOT_JOIN); /* a signal interrupted it */
     bool timed_out = s->state == state;
@@ -513,7 +502,7 @@ EXPORT void _exit(int code) {
     struct slot *s = &m->slots[me];
     s->state = SLOT_EXITED;
     s->status = (uint64_t)(code & 255) << 8;
-    noteActivity();
+    m->activity++;
     turnWake(SLOT_JOIN, (uint64_t)me);
     traceCall("_exit", code);
     giveTurn(pickSlot());
@@ -694,7 +683,7 @@ EXPORT int close(int fd) {
     if (fd >= FDS) return 0;
     if (fd >= 0) fds[fd].kind = FD_OTHER;
     long ret = RAW1(SYS_close, fd);
-    if (m) noteActivity();
+    if (m) m->activity++;
     return (int)machineResult(ret);
 }
 
@@ -737,7 +726,7 @@ EXPORT ssize_t read(int fd, void *p, size_t n) {
     bool ours = m && me >= 0 && fd > 2 && fd < FDS && fds[fd].kind == FD_OTHER;
     if (ours && fdBlocks(fd)) waitUntilReady(fd, POLLIN);
     ssize_t done = RAW3(SYS_read, fd, p, n);
-    if (ours && m->hosts > 1) noteActivity(); /* there may be room in a pipe */
+    if (ours && m->hosts > 1) m->activity++; /* there may be room in a pipe */
     return machineResult(done);
 }
 
@@ -751,13 +740,13 @@ EXPORT ssize_t write(int fd, const void *p, size_t n) {
         if (n > PIPE_BUF) n = PIPE_BUF; /* more could block */
     }
     ssize_t done = RAW3(SYS_write, fd, p, n);
-    noteActivity();
+    m->activity++;
     traceCall("write to a pipe or socket", done);
     return machineResult(done);
 }
 
 static ssize_t machineSent(ssize_t done) {
-    noteActivity();
+    m->activity++;
     traceCall("send", done);
     return machineResult(done);
 }
@@ -782,7 +771,7 @@ EXPORT ssize_t sendfile(int out, int in, off_t *at, size_t n) {
 }
 
 EXPORT int shutdown(int fd, int how) {
-    if (m) noteActivity();
+    if (m) m->activity++;
     return (int)machineResult(RAW2(SYS_shutdown, fd, how));
 }
 
@@ -812,7 +801,7 @@ EXPORT int connect(int fd, const struct sockaddr *to, socklen_t len) {
     long ret = RAW3(SYS_connect, s, &a, sizeof a);
     if (ret == 0) ret = RAW3(SYS_dup3, s, fd, O_CLOEXEC);
     RAW1(SYS_close, s);
-    noteActivity();
+    m->activity++;
     traceCall("connect", ret);
     if (ret < 0) errno = ECONNREFUSED;
     return ret < 0 ? -1 : 0;
@@ -834,7 +823,7 @@ EXPORT long syscall(long n, ...) {
     bool receives = n == SYS_recvfrom && machineEnter();
     long ret = machineCall(n, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (receives) traceCall("recv", ret);
-    if (receives && ret > 0 && m->hosts > 1) noteActivity();
+    if (receives && ret > 0 && m->hosts > 1) m->activity++;
     return machineResult(ret);
 }
 

@@ -44,13 +44,13 @@ struct machine {
     uint64_t first_pid;
     uint64_t journal_size;
     uint64_t driver_due; /* when the driver wants to be called, in virtual us */
-    uint64_t driver_touched; /* a bit for each host that may have something to receive, or room to send */
+    uint64_t driver_sent;
     /* State. */
     uint64_t reason;
     uint64_t now_us;
     uint64_t calls;
     uint64_t hash;     /* over all calls, their results and who made them */
-    uint64_t activity; /* counts what may make a descriptor ready, of anybody */
+    uint64_t activity; /* counts what may make a descriptor ready */
     uint64_t driver_seen;
     uint64_t journal_used;
     uint64_t pids;
@@ -62,7 +62,6 @@ struct machine {
     uint64_t sound;  /* a bit for each host whose disk has no errors; set by the driver */
     uint64_t caller; /* the slot that has called the driver */
     int64_t clock_us[HOSTS]; /* how far the wall clocks are ahead; set by the driver */
-    uint64_t host_activity[HOSTS]; /* counts what may make a descriptor of that host ready */
     struct slot slots[SLOTS];
 };
 

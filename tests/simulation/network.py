@@ -30,7 +30,7 @@ class Network:
         self.rng, self.links, self.listeners, self.count = rng, {}, [], 0
         self.poller, self.waiting = select.epoll(), {}  # by descriptor: (link, way)
         self.plans, self.held = [], []  # when to look at which queue, sorted; queues that are cut
-        self.touched = 0  # a bit for each host at whose end something was sent, closed or made free
+        self.sent = False  # something was delivered or closed, or there is room again
         self.cut = set()  # (from, to): what is sent stays where it is
         self.delays = {}  # (from, to): us by which what is sent comes later
         self.slow_us = rng.choice((100, 3000, 200000))
@@ -51,9 +51,6 @@ class Network:
             self.drop(link)
         self.poller.close()
 
-    def touch(self, host):
-        self.touched |= 1 << host.index
-
     def drop(self, link):
         if link.dead:
             return
@@ -61,7 +58,7 @@ class Network:
         del self.links[link.number]
         for way, sock in enumerate(link.socks):
             if sock:
-                self.touch(link.hosts[way])
+                self.sent = True
                 self.ignore(link, way)
                 sock.close()
 
@@ -86,8 +83,8 @@ class Network:
         heapq.heappush(self.plans, (when, link.number, way, link))
 
     def step(self, now):
-        """Takes and delivers what is due. Returns a bit for each host whose connections have changed since the last time,
-        and when something is due next."""
+        """Takes and delivers what is due. Returns whether any connection has changed since the last time, and when something is
+        due next."""
         ready = {fd for fd, _ in self.poller.poll(0)}
         if not ready <= self.waiting.keys():
             ready |= self.accept_all()
@@ -103,8 +100,8 @@ class Network:
             self.deliver(link, way, now)
             if link.queues[way] and not link.dead:
                 self.plan(link, way, max(link.queues[way][0][0], now + 1000))
-        touched, self.touched = self.touched, 0
-        return touched, self.plans[0][0] if self.plans else NEVER
+        sent, self.sent = self.sent, False
+        return sent, self.plans[0][0] if self.plans else NEVER
 
     def heal(self, pairs, now):
         self.cut -= pairs
@@ -139,7 +136,7 @@ class Network:
             except OSError:
                 data = b""
             if len(data) == RECEIVED:
-                self.touch(link.hosts[way])  # there may be room again for what it waits to send
+                self.sent = True  # there may be room again for what it waits to send
             if not data:
                 link.open[way] = False
                 self.ignore(link, way)
@@ -164,7 +161,7 @@ class Network:
             except OSError:
                 self.drop(link)
                 return
-            self.touch(link.hosts[1 - way])
+            self.sent = True
             link.bytes[way] -= n
             queue[0] = (now, data[n:])
             if n < len(data):

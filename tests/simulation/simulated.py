@@ -11,9 +11,8 @@ from clients import Failure
 from disk import Disk
 
 FIELDS = ("random kill_at yield_permille sync_least_us sync_most_us slow_sync_permille slow_sync_us write_faults sync_faults "
-          "name_faults fork_faults first_pid journal_size driver_due driver_touched reason now_us calls hash activity driver_seen "
-          "journal_used pids longest_sync_us faults switches hosts frozen sound caller").split() + [
-    name % i for name in ("clock%d", "activity%d") for i in range(16)]
+          "name_faults fork_faults first_pid journal_size driver_due driver_sent reason now_us calls hash activity driver_seen "
+          "journal_used pids longest_sync_us faults switches hosts frozen sound caller").split() + ["clock%d" % i for i in range(16)]
 FIELD_INDEX = {name: i for i, name in enumerate(FIELDS)}
 SLOTS, JOURNAL_OFFSET = 128, 65536
 SLOT_FIELDS = "state address deadline seen real_pid pid process signal status thread turn host".split()
