@@ -108,8 +108,8 @@ bool aeIsLate(const struct aeEventLoop *el);
 /* Waits until a file event is ready or the loop is woken, without handling it. */
 void aeWaitForEvent(struct aeEventLoop *el, int64_t timeout_ms);
 
-/* Waits for a call of aeWakeup alone, and takes it. Whoever has waited so calls aeWakeup in the end, as
- * others may have woken the loop meanwhile. */
+/* Waits for a call of aeWakeup alone, and takes it. The caller calls aeWakeup itself in the end, as others
+ * may have woken the loop meanwhile. */
 void aeTakeWakeup(struct aeEventLoop *el, int64_t timeout_ms);
 /* Waits for one fd without the loop. Returns the mask of what is ready, 0 on time-out, -1 on error. */
 int aeWait(int fd, int mask, int64_t timeout_ms);
