@@ -10,12 +10,14 @@
  * negative: the call works, but takes that many milliseconds longer), if the path of the file contains
  * PATTERN. Sockets, pipes and the log are never affected. CALL is one of open write fsync fdatasync
  * rename ftruncate fork close, or thread (pthread_create, with the pattern "thread"); or localtime_r, with
- * the pattern "time": then the process aborts inside it, while the caller holds a lock. Calls are counted in
+ * the pattern "time": then the process aborts inside it, while the caller holds a lock; or poll (and ppoll),
+ * with the pattern "poll", of which only the time before it can be made longer. Calls are counted in
  * the file FAULTS.seen, one byte each, so that all processes count together. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -163,4 +165,19 @@ struct tm *localtime_r(const time_t *when, struct tm *result) {
     int error;
     if (faultsCallFails("localtime_r", "time", &error)) abort();
     return REAL(localtime_r)(when, result);
+}
+
+int faultsPoll(struct pollfd *fds, nfds_t count, int timeout_ms) __asm__("poll");
+int faultsPoll(struct pollfd *fds, nfds_t count, int timeout_ms) {
+    int error;
+    faultsCallFails("poll", "poll", &error);
+    return REAL(poll)(fds, count, timeout_ms);
+}
+
+int faultsPpoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+    __asm__("ppoll");
+int faultsPpoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
+    int error;
+    faultsCallFails("poll", "poll", &error);
+    return REAL(ppoll)(fds, count, timeout, mask);
 }

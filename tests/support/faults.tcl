@@ -2,10 +2,13 @@
 #
 #   faults_possible     can they be made to fail here?
 #   faults_build        the program to start (start_server {executable ...}) instead of the server
+#   faults_environment  the variables under which any program is to be started
 #   faults ...          what fails from now on
 #   faults_seen         how many calls it was about so far
 
-proc faults_build {} {
+# Variables of the environment under which calls of a program, by default the server, can be made to fail. A sanitizer
+# that is a library of its own has to be loaded first.
+proc faults_environment {{program {}}} {
     set library $::work_dir/faults.so
     foreach cc {cc gcc clang} {
         if {[auto_execok $cc] ne {}} {
@@ -13,10 +16,14 @@ proc faults_build {} {
             break
         }
     }
-    # A program that the next start_server runs. A sanitizer that is a library of its own has to be the first one.
-    set first [lindex [regexp -inline -line {lib[at]san\S* => (\S+)} [exec ldd $::options(server)]] 1]
+    if {$program eq {}} { set program $::options(server) }
+    set first [lindex [regexp -inline -line {lib[at]san\S* => (\S+)} [exec ldd $program]] 1]
+    return "LD_PRELOAD='[string trim "$first $library"]' FAULTS=$::work_dir/plan"
+}
+
+proc faults_build {} {
     set f [open $::work_dir/with-faults w 0755]
-    puts $f "#!/bin/sh\nexport LD_PRELOAD='[string trim "$first $library"]' FAULTS=$::work_dir/plan\nexec $::options(server) \"\$@\""
+    puts $f "#!/bin/sh\nexport [faults_environment]\nexec $::options(server) \"\$@\""
     close $f
     return $::work_dir/with-faults
 }

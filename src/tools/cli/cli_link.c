@@ -5,11 +5,13 @@
  *          0                 at                    at + used                             len
  *
  * The connection, plain or TLS, is non-blocking. It is read until it has no more (so that no data stay
- * in TLS's buffer), and then waited for with poll(2), which Ctrl-C interrupts. A reply is parsed each
+ * in TLS's buffer), and then waited for with ppoll(2), which Ctrl-C interrupts. A reply is parsed each
  * time the input is empty; when much has arrived without completing one, only after a pause, so that the
  * time for parsing stays in proportion to the size of the reply. */
+#define _GNU_SOURCE /* ppoll */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +69,19 @@ int64_t cliWriteSome(struct cli *c, const char *p, size_t len) {
     return errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
+/* poll(2) that Ctrl-C interrupts even when it is pressed just before the call. */
+static int cliLinkPoll(struct pollfd *fds, nfds_t count, int timeout_ms) {
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+    if (cli_interrupted) timeout = (struct timespec){0};
+    int ready = ppoll(fds, count, timeout_ms < 0 && !cli_interrupted ? NULL : &timeout, &before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return ready;
+}
+
 /* Returns whether a large input has grown too little for another try. */
 static bool cliLinkIsTooEarly(const struct cliLink *l, size_t tried) {
     size_t len = sdslen(l->in);
@@ -82,7 +97,7 @@ static enum cliRead cliLinkWaitForMore(struct cliLink *l, size_t tried, bool or_
         struct pollfd fds[] = {{.fd = l->fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
         int64_t left_ms = until_us ? (until_us - monotonicUs()) / 1000 : -1;
         if (until_us && left_ms <= 0) return CLI_READ_LOST;
-        int ready = poll(fds, or_key ? 2 : 1, early ? LARGE_WAIT_MS : (int)left_ms);
+        int ready = cliLinkPoll(fds, or_key ? 2 : 1, early ? LARGE_WAIT_MS : (int)left_ms);
         if (cli_interrupted) return CLI_READ_INTERRUPTED;
         if (ready < 0 && errno != EINTR) return CLI_READ_LOST;
         if (ready == 0 && early) return CLI_READ_OK;
@@ -99,7 +114,7 @@ bool cliSendBytes(struct cli *c, const char *p, size_t len) {
         p += n;
         len -= (size_t)n;
         if (n) continue;
-        poll(&(struct pollfd){.fd = c->link.fd, .events = POLLOUT}, 1, -1);
+        cliLinkPoll(&(struct pollfd){.fd = c->link.fd, .events = POLLOUT}, 1, -1);
         if (cli_interrupted) return false;
     }
     return true;

@@ -2,6 +2,7 @@
 # (colours, tables, names to complete) is in cli_terminal.tcl.
 
 source -encoding utf-8 $::support/terminal.tcl
+source -encoding utf-8 $::support/faults.tcl
 
 start_server {} {
     test "the prompt shows database and transaction" {
@@ -219,6 +220,24 @@ start_server {} {
             type "echo again\r"
             see "\"again\""
             leave
+        }
+    }
+
+    test "Ctrl-C is not lost when it comes just before the wait begins" {
+        if {![faults_possible]} { skip "calls cannot be made slower here" }
+        faults
+        with_environment "$::environment [faults_environment $::cli]" {
+            session {} {
+                see [prompt]
+                faults poll -1000 0 1 poll
+                type "blpop nosuchlist 0\r"
+                wait_for_condition 1200 50 {[s blocked_clients] == 1 && [faults_seen] == 1} else {
+                    fail "it does not block"
+                }
+                type "\x03"
+                see [prompt]
+                leave
+            }
         }
     }
 
