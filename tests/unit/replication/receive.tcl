@@ -258,6 +258,27 @@ tags {external:skip} {
         }
     }
 
+    # With epoll, what has arrived while the server was stopped is handled in one turn, in the order of arrival.
+    foreach mode {flush-before-load swapdb on-empty-db} {
+        start_server [list overrides [list repl-diskless-load $mode event-backend epoll]] {
+            test "$mode: REPLICAOF NO ONE in the turn in which the snapshot arrives leaves the old data" {
+                begin_anew $mode
+                set other [valkey_deferring_client]
+                fake_follow
+                set p [fake_sync]
+                exec kill -STOP [srv pid]
+                wait_for_condition 500 10 {[string match "*\) T *" [read_file /proc/[srv pid]/stat]]} else { fail "it runs" }
+                fake_send $p [marked $new]
+                $other replicaof no one
+                exec kill -CONT [srv pid]
+                assert_equal OK [$other read]
+                $other close
+                if {$mode eq "on-empty-db"} assert_nothing else assert_old
+                fake_hang_up $p
+            }
+        }
+    }
+
     start_server {overrides {rdb-key-save-delay 1000000}} {
         test {a child that saves the old dataset is stopped} {
             for {set i 0} {$i < 20} {incr i} { r set old:$i 1 }
