@@ -36,7 +36,7 @@ enum {
     FIELDS = 10,
     VALUE_SIZE = 100
 };
-enum { WARMUP_MS = 500, POLL_MS = 20 };
+enum { WARMUP_MS = 500, POLL_MS = 20, READ_MS = 100 };
 
 typedef struct {
     int fd;
@@ -261,15 +261,20 @@ static void loadAsk(LoadConnection *control, const char *command, const char *ar
     control->outstanding = 1;
 }
 
-/* Sends BGSAVE when the idle window has ended, and INFO from then on. */
+/* Sends BGSAVE after the idle window, and INFO from then on. "bgsave" is said READ_MS before the window ends:
+ * who reads it looks at the server's figures before BGSAVE changes them. */
 static void loadControl(LoadConnection *control, uint64_t now) {
     static uint64_t next_poll_ns;
+    static bool said;
+    uint64_t idle_ns = (uint64_t)(options.idle_s * 1e9);
     if (window == &windows[0] && now - window->begin_ns > WARMUP_MS * 1000000ull) {
         loadEnter(1, now);
         loadSay("begin", now);
-    } else if (window == &windows[1] && now - window->begin_ns > (uint64_t)(options.idle_s * 1e9)) {
-        loadEnter(2, now);
+    } else if (window == &windows[1] && !said && now - window->begin_ns + READ_MS * 1000000ull > idle_ns) {
+        said = true;
         loadSay("bgsave", now);
+    } else if (window == &windows[1] && now - window->begin_ns > idle_ns) {
+        loadEnter(2, now);
         loadAsk(control, "BGSAVE", NULL);
         next_poll_ns = now + POLL_MS * 1000000ull;
     } else if (window == &windows[2] && !control->outstanding && now >= next_poll_ns) {
