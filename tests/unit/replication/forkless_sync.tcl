@@ -88,7 +88,8 @@ proc use_tls {} {
 }
 
 set overrides {save {} repl-diskless-sync-delay 0 enable-debug-command yes bgsave-default-method forkless
-    dual-channel-replication-enabled yes rdb-key-save-delay 100 rdbcompression no}
+    dual-channel-replication-enabled yes rdb-key-save-delay 100 rdbcompression no
+    client-output-buffer-limit {replica 0 0 0}}
 
 start_server [list overrides $overrides tags {repl}] {
     set host [srv host]
@@ -117,7 +118,8 @@ start_server [list overrides $overrides tags {repl}] {
             continue
         }
         r config set repl-diskless-sync $diskless repl-compression $compression
-        set settings [list save {} enable-debug-command yes repl-diskless-load $load dual-channel-replication-enabled $dual]
+        set settings [list save {} enable-debug-command yes repl-diskless-load $load dual-channel-replication-enabled $dual \
+            repl-timeout [expr {20 * $::patience}]]
         if {$kind eq {ours}} { lappend settings repl-compression $compression }
         start_server [list executable [server_of_kind $kind] overrides $settings] {
             test $what {

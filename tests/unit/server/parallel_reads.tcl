@@ -561,6 +561,7 @@ start_server [list overrides $threads tags {io-threads external:skip}] {
             set reads 0
             r client pause 100000 write ;# nothing is evicted yet
             r config set maxmemory 1
+            after 20 ;# the timer that this starts must find the pause
             r client unpause
             wait_for_condition 100 20 {[incr reads] && [r dbsize] == 0} else { fail "[r dbsize] keys" }
             set handed_over [expr {$reads - ([s parallel_reads_processed] - $before)}]
