@@ -1,7 +1,7 @@
 /* turns.c - a library for LD_PRELOAD that finds the longest turn of a server's event loop: the CPU time of the
  * main thread between two calls of epoll_wait(2). CPU time, as a shared machine takes the processor away for
- * longer than a turn lasts. The file named by TURNS holds the figure in nanoseconds, 8 bytes in the machine's order;
- * who reads it sets it to 0. See utils/bench/snapshot. */
+ * longer than a turn lasts. The file named by TURNS holds the figure in nanoseconds and how many turns were longer than
+ * LONG_NS, two numbers of 8 bytes in the machine's order; the reader sets them to 0. See utils/bench/snapshot. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdbool.h>
@@ -16,7 +16,11 @@
 /* The function of libc that this replaces. */
 int turnsEpollWait(int epfd, struct epoll_event *events, int max, int timeout_ms) __asm__("epoll_wait");
 
-static volatile uint64_t *worst_ns;
+#define LONG_NS 2000000
+
+static volatile struct {
+    uint64_t worst_ns, long_turns;
+} *figures;
 static uint64_t woken_ns;
 
 static uint64_t turnsCpuNs(void) {
@@ -29,22 +33,23 @@ __attribute__((constructor)) static void turnsOpen(void) {
     const char *path = getenv("TURNS");
     int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (fd == -1) return;
-    void *p = mmap(NULL, sizeof(*worst_ns), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, sizeof(*figures), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    if (p != MAP_FAILED) worst_ns = p;
+    if (p != MAP_FAILED) figures = p;
 }
 
 /* The loop's own descriptor is the one that is waited for; others may be looked at within a turn. */
 static bool turnsIsLoop(int epfd, bool waits) {
     static int loop = -1;
-    if (!worst_ns || getpid() != (pid_t)syscall(SYS_gettid)) return false;
+    if (!figures || getpid() != (pid_t)syscall(SYS_gettid)) return false;
     if (loop == -1 && waits) loop = epfd;
     return epfd == loop;
 }
 
 static void turnsEnd(void) {
     uint64_t took_ns = woken_ns ? turnsCpuNs() - woken_ns : 0;
-    if (took_ns > *worst_ns) *worst_ns = took_ns;
+    if (took_ns > figures->worst_ns) figures->worst_ns = took_ns;
+    if (took_ns > LONG_NS) figures->long_turns++;
 }
 
 int turnsEpollWait(int epfd, struct epoll_event *events, int max, int timeout_ms) {
