@@ -183,6 +183,7 @@ tags {external:skip} {
                 r flushall
                 r function flush
                 if {$mode eq "swapdb"} old_data
+                set used {}
                 foreach i {1 2 3 4 5 6} {
                     fake_follow
                     set p [fake_sync]
