@@ -29,6 +29,14 @@ CLIENT = os.path.join(top, "src", "valkey-benchmark")
 RESULTS = os.path.join(here, "RESULTS.md")
 COLORS = ["#2a6f97", "#e07a5f", "#81b29a", "#f2cc8f", "#6d597a", "#999999"]
 
+
+def build(folder, name, *flags):
+    """Builds utils/bench/NAME.c in a folder, and returns the path of the program or library."""
+    to, source = os.path.join(folder, name), os.path.join(here, name + ".c")
+    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-o", to, source, *flags], check=True)
+    return to
+
+
 # ---- Servers ----
 
 
